@@ -1,0 +1,32 @@
+"""The errors of tradeoff, all of them.
+
+::
+
+    TradeoffError
+    ├── ProblemError      the decision problem (a file, a table, an array) is not valid         exit code 3
+    │   └── TooLargeError     it is valid, but would not fit in memory                         exit code 3
+    └── ArgumentError     what was asked of a valid problem makes no sense (weights, policies)  exit code 2
+
+Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is for what was put right
+and is worth knowing, such as states that cannot be reached.
+"""
+
+
+class TradeoffError(Exception):
+    """Anything that tradeoff itself refuses."""
+
+
+class ProblemError(TradeoffError, ValueError):
+    """The decision problem is not valid."""
+
+
+class TooLargeError(ProblemError):
+    """The problem would not fit in memory; the message holds the estimate."""
+
+
+class ArgumentError(TradeoffError, ValueError):
+    """What was asked of a valid problem makes no sense: weights, policies, options."""
+
+
+class ProblemWarning(UserWarning):
+    """Something about a problem was put right and is worth knowing."""

@@ -1,0 +1,150 @@
+"""A basis of lifted points and its inverse: the linear algebra that the push, the simplex steps and the last solve share.
+
+Each point x is lifted to ((x - centre) / scale, 1), so that a convex combination becomes a linear one (the paper's
+"mu append 1", Algorithm 3). ``basis[place, row]`` holds one lifted point per place, or a unit column that stands for no
+point; ``inverse[row, place]`` is the transposed inverse, so that a solve runs along whole rows of memory.
+"""
+
+import numpy as np
+from numba import njit
+
+from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN
+
+EPSILON = 2.220446049250313e-16
+NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
+CONSTANT = 4 * EPSILON  # a coordinate that varies by less than this of its size is the same for all
+TINY_PIVOT = 1e-7  # the inverse is computed afresh after such a pivot
+PAD = 4  # rows are padded to a multiple of this, so that loops over them run in whole vector registers
+
+# Rows of the vectors that the kernels share; the basis and its inverse follow them in the same array.
+WEIGHT, STEP, COLUMN, SPARE, PRICE, ENTER, MASK, CENTRE, INVERSE_SCALE, ROUNDING, VECTORS = range(11)
+
+LOOSE = {**HELPER, "fastmath": {"contract", "nsz"}}
+SUMS = {**HELPER, "fastmath": {"contract", "nsz", "reassoc"}}
+
+
+@njit(**HELPER)  # type: ignore[untyped-decorator]
+def measure(summary, vectors):  # type: ignore[no-untyped-def]
+    """Choose the centre (the mean), the scale (a power of two: exact) and the rounding of each lifted coordinate."""
+    size = summary.shape[1] - 1
+    for j in range(size):
+        centre = summary[MEAN, j]
+        spread = max(summary[HIGH, j] - centre, centre - summary[LOW, j])
+        vectors[CENTRE, j] = centre
+        if spread > CONSTANT * abs(centre):
+            scale = 2.0 ** np.ceil(np.log2(spread))
+            vectors[INVERSE_SCALE, j] = 1.0 / scale
+            vectors[ROUNDING, j] = NOISE * (1.0 + abs(centre) / scale)
+        else:
+            vectors[INVERSE_SCALE, j] = 0.0
+            vectors[ROUNDING, j] = 1.0
+    vectors[ROUNDING, size] = NOISE
+
+
+@njit(**LOOSE)  # type: ignore[untyped-decorator]
+def lift(points, i, vectors, column):  # type: ignore[no-untyped-def]
+    """Leave the lifted point i, ((x - centre) / scale, 1), in ``column``."""
+    size = points.shape[1]
+    for j in range(size):
+        column[j] = (points[i, j] - vectors[CENTRE, j]) * vectors[INVERSE_SCALE, j]
+    column[size] = 1.0
+
+
+@njit(**LOOSE)  # type: ignore[untyped-decorator]
+def solve(inverse, basis, column, answer, spare):  # type: ignore[no-untyped-def]
+    """Leave the coordinates of ``column`` in the basis in ``answer``, with one step of refinement.
+
+    ``inverse[row, place]`` is the transposed inverse and ``basis[place, row]`` the basis itself, one point per row.
+    """
+    rows, width = inverse.shape
+    for q in range(width):
+        answer[q] = 0.0
+        spare[q] = column[q]
+    for row in range(rows):
+        value = column[row]
+        for q in range(width):
+            answer[q] += value * inverse[row, q]
+    for place in range(rows):
+        value = answer[place]
+        for q in range(width):
+            spare[q] -= value * basis[place, q]
+    for row in range(rows):
+        value = spare[row]
+        for q in range(width):
+            answer[q] += value * inverse[row, q]
+
+
+@njit(**LOOSE)  # type: ignore[untyped-decorator]
+def exchange(inverse, column, place):  # type: ignore[no-untyped-def]
+    """Update the inverse for a basis whose point at ``place`` gave way to one with coordinates ``column``."""
+    rows, width = inverse.shape
+    reciprocal = 1.0 / column[place]
+    for row in range(rows):
+        factor = inverse[row, place] * reciprocal
+        if factor != 0.0:
+            for q in range(width):
+                inverse[row, q] -= factor * column[q]
+        inverse[row, place] = factor
+
+
+@njit(**LOOSE)  # type: ignore[untyped-decorator]
+def invert(basis, inverse, swaps):  # type: ignore[no-untyped-def]
+    """Compute the inverse afresh: Gauss-Jordan in place, with partial pivoting."""
+    rows, width = inverse.shape
+    for place in range(rows):
+        for q in range(width):
+            inverse[place, q] = basis[place, q]
+    for col in range(rows):
+        best = col
+        for row in range(col + 1, rows):
+            if abs(inverse[row, col]) > abs(inverse[best, col]):
+                best = row
+        swaps[col] = best
+        if best != col:
+            for q in range(width):
+                inverse[best, q], inverse[col, q] = inverse[col, q], inverse[best, q]
+        reciprocal = 1.0 / inverse[col, col]
+        inverse[col, col] = 1.0
+        for q in range(width):
+            inverse[col, q] *= reciprocal
+        for row in range(rows):
+            factor = inverse[row, col]
+            if row != col and factor != 0.0:
+                inverse[row, col] = 0.0
+                for q in range(width):
+                    inverse[row, q] -= factor * inverse[col, q]
+    for col in range(rows - 1, -1, -1):
+        best = swaps[col]
+        if best != col:
+            for row in range(rows):
+                inverse[row, best], inverse[row, col] = inverse[row, col], inverse[row, best]
+
+
+@njit(**SUMS)  # type: ignore[untyped-decorator]
+def furthest(points, order, count, costs, vectors, either):  # type: ignore[no-untyped-def]
+    """Return the point with the smallest cost + vectors[PRICE] . lifted point, or with the largest absolute value.
+
+    ``costs`` may be empty; the answer is -1 if no value is negative (or, for ``either`` sign, other than zero).
+    """
+    size = points.shape[1]
+    price = vectors[PRICE]
+    spare = vectors[SPARE]
+    centre = vectors[CENTRE]
+    for j in range(size):
+        spare[j] = price[j] * vectors[INVERSE_SCALE, j]
+    priced = costs.shape[0] > 0
+    best = 0.0
+    found = -1
+    for t in range(count):
+        i = order[t]
+        value = price[size]
+        for j in range(size):
+            value += spare[j] * (points[i, j] - centre[j])
+        if priced:
+            value += costs[i]
+        if either:
+            value = -abs(value)
+        if value < best:
+            best = value
+            found = i
+    return found

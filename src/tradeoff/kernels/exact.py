@@ -1,0 +1,130 @@
+"""Sums of products in twice the working precision: the mean of a weighted set, and what a reduced set misses of it.
+
+The mean that Algorithm 3 of the paper ("C4") must preserve is a sum over every point. A plain sum of n products is
+wrong by up to n roundings, which for equal weights do not cancel; these kernels carry the rounding errors along
+(Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the answer is as good as one rounding.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+float64 = types.float64
+int64 = types.int64
+Vector = types.Array(float64, 1, "C")
+Matrix = types.Array(float64, 2, "C")
+Indices = types.Array(int64, 1, "C")
+# Inputs may be read-only arrays; a compiled kernel that takes those takes writable ones as well.
+FixedVector = types.Array(float64, 1, "C", readonly=True)
+FixedIndices = types.Array(int64, 1, "C", readonly=True)
+FixedMatrix = types.Array(float64, 2, "C", readonly=True)
+
+# A kernel that Python calls is compiled for one signature when its module is imported, or loaded from the cache. Its
+# helpers are compiled with it and live inside it: a cache file for each of them would cost more to load than all the rest.
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+# What ``survey`` found; any value from 0 up is the place of the first weight that is negative or not a number.
+SOUND = -1
+NOT_FINITE = -2
+
+# Rows of the summary that ``survey`` fills; each has k+1 columns, the last one for the constant 1 of the lifted point.
+MEAN, REST, LOW, HIGH = 0, 1, 2, 3
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fused(_context: Any, _left: Any, _right: Any, _addend: Any) -> Any:
+    """Return left * right + addend with one rounding, whatever the processor."""
+
+    def generate(_codegen: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return float64(float64, float64, float64), generate
+
+
+@njit(**HELPER)  # type: ignore[untyped-decorator]
+def survey(points, weights, summary):  # type: ignore[no-untyped-def]
+    """Return SOUND and the weighted mean (in two parts), smallest and largest value of each coordinate in ``summary``.
+
+    Points of weight 0 count for neither; the mean is divided by the sum of the weights, which is left in the last
+    column. Anything else that is returned says what is wrong with the input.
+    """
+    count, size = points.shape
+    mean, rest, low, high = summary[MEAN], summary[REST], summary[LOW], summary[HIGH]
+    mean[:] = 0.0
+    rest[:] = 0.0
+    low[:] = np.inf
+    high[:] = -np.inf
+    total = 0.0
+    total_rest = 0.0
+    for i in range(count):
+        weight = weights[i]
+        if not weight >= 0.0:
+            return i
+        before = total
+        total = before + weight
+        shift = total - before
+        total_rest += (before - (total - shift)) + (weight - shift)
+        for j in range(size):
+            value = points[i, j]
+            product = weight * value
+            slip = fused(weight, value, -product)
+            old = mean[j]
+            new = old + product
+            part = new - old
+            rest[j] += ((old - (new - part)) + (product - part)) + slip
+            mean[j] = new
+        if weight > 0.0:
+            for j in range(size):
+                value = points[i, j]
+                low[j] = min(low[j], value)
+                high[j] = max(high[j], value)
+    for j in range(size):
+        if not np.isfinite(mean[j] + rest[j]):
+            return NOT_FINITE
+    if not 0.0 < total < np.inf:
+        return SOUND if total == 0.0 else NOT_FINITE
+    for j in range(size):
+        quotient = mean[j] / total
+        rest[j] = (fused(-quotient, total, mean[j]) + (rest[j] - quotient * total_rest)) / total
+        mean[j] = quotient
+    mean[size] = total
+    rest[size] = total_rest
+    return SOUND
+
+
+@njit(**HELPER)  # type: ignore[untyped-decorator]
+def shortfall(points, support, weights, target, target_rest, missing, scratch):  # type: ignore[no-untyped-def]
+    """Leave target - sum of weights * points in ``missing``, and 1 - sum of weights in its place k.
+
+    ``support`` holds the rows of the points; a negative one stands for no point.
+    """
+    size = points.shape[1]
+    for j in range(size):
+        missing[j] = target[j]
+        scratch[j] = target_rest[j]
+    missing[size] = 1.0
+    scratch[size] = 0.0
+    for s in range(support.shape[0]):
+        row = support[s]
+        if row < 0:
+            continue
+        weight = -weights[s]
+        for j in range(size):
+            value = points[row, j]
+            product = weight * value
+            slip = fused(weight, value, -product)
+            old = missing[j]
+            new = old + product
+            part = new - old
+            scratch[j] += ((old - (new - part)) + (product - part)) + slip
+            missing[j] = new
+        old = missing[size]
+        new = old + weight
+        part = new - old
+        scratch[size] += (old - (new - part)) + (weight - part)
+        missing[size] = new
+    for j in range(size + 1):
+        missing[j] += scratch[j]

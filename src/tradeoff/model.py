@@ -1,0 +1,201 @@
+"""The frozen values that pass between the rooms: objectives, alternatives and the plans behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tradeoff.errors import ArgumentError, ProblemError
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.integer]
+
+
+def frozen_array(values: ArrayLike, dtype: type | None = np.float64) -> NDArray[np.generic]:
+    """Return the values as a read-only array that nobody else can write to."""
+    array = np.array(values, dtype=dtype, order="C")
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One thing a person cares about: its name, its unit, and whether more or less of it is better.
+
+    >>> Objective("time", "min", "min")
+    Objective(name='time', unit='min', goal='min')
+    """
+
+    name: str
+    unit: str = ""
+    goal: Literal["max", "min"] = "max"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ProblemError(f"an objective needs a name, but {self.name!r} was found; give it a short text")
+        if self.goal not in ("max", "min"):
+            raise ProblemError(f"the goal of objective {self.name!r} is {self.goal!r}; it must be 'max' or 'min'")
+
+    @property
+    def sign(self) -> float:
+        """1.0 if more is better, -1.0 if less is."""
+        return 1.0 if self.goal == "max" else -1.0
+
+    def text(self, amount: float) -> str:
+        """Return an amount of this objective as a person reads it.
+
+        >>> Objective("time", "min", "min").text(41.5)
+        '41.5 min'
+        """
+        number = f"{amount:.4g}" if abs(amount) < 1000 else f"{amount:,.0f}"
+        return f"{'0' if number == '-0' else number} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The outcome that gains are counted from, under a name a person understands.
+
+    ``outcome`` gives an amount per objective in the person's units; without it the reference is the worst attainable
+    expectation of each objective, taken one by one. It may be hypothetical: no plan need lead there.
+    """
+
+    name: str = "the worst of everything"
+    outcome: Mapping[str, float] | None = None
+
+
+class Nothing(Enum):
+    """The plan of the reference itself: the paper's "do nothing" policy, worth exactly zero gain."""
+
+    NOTHING = "nothing"
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = Nothing.NOTHING
+
+
+@dataclass(frozen=True)
+class Item:
+    """The plan "take this item of the catalogue"."""
+
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalPolicy:
+    """The policy that is optimal for these weights on the gains; the MDP solves for it again when it is needed.
+
+    Holding k numbers instead of a table of H x S actions is what makes it possible to keep thousands of alternatives.
+    """
+
+    weights: Vector
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen_array(self.weights))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OptimalPolicy) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash(self.weights.tobytes())
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What to do in each state at each step: ``actions[step, state]``, -1 where the state is an end."""
+
+    actions: Indices
+
+    def __post_init__(self) -> None:
+        actions = np.array(self.actions)
+        if actions.ndim != 2 or not np.issubdtype(actions.dtype, np.integer):
+            raise ArgumentError(
+                f"a policy is an integer array [steps, states] of action numbers, but an array of shape "
+                f"{actions.shape} and type {actions.dtype} was given"
+            )
+        actions.flags.writeable = False
+        object.__setattr__(self, "actions", actions)
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticPolicy:
+    """How likely each action is in each state at each step: ``probabilities[step, state, action]``."""
+
+    probabilities: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        probabilities = frozen_array(self.probabilities)
+        if probabilities.ndim != 3:
+            raise ArgumentError(
+                "a stochastic policy is an array [steps, states, actions] of probabilities, "
+                f"but an array of shape {probabilities.shape} was given"
+            )
+        object.__setattr__(self, "probabilities", probabilities)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Draw one of several plans once, at the start, and keep to it (the paper's alpha*pi + (1-alpha)*pi_0)."""
+
+    probabilities: tuple[float, ...]
+    plans: tuple[Plan, ...]
+
+    def __post_init__(self) -> None:
+        if not self.plans or len(self.probabilities) != len(self.plans):
+            raise ArgumentError(
+                f"a mixture needs as many probabilities as plans and at least one; "
+                f"{len(self.probabilities)} probabilities and {len(self.plans)} plans were given"
+            )
+        chances = np.asarray(self.probabilities, dtype=float)
+        if not np.all(np.isfinite(chances)) or chances.min() < 0 or abs(chances.sum() - 1) > 1e-9:
+            raise ArgumentError(
+                f"the probabilities of a mixture must not be negative and must sum to 1, "
+                f"but {self.probabilities} sum to {chances.sum():.9g}"
+            )
+
+
+Plan: TypeAlias = Item | OptimalPolicy | Policy | StochasticPolicy | Mixture | Nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """Something that can be chosen: its k gains over the reference, and the plan that leads to them."""
+
+    value: Vector
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", frozen_array(self.value))
+
+
+def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:
+    """Return the objectives, checked to be ``count`` many with different names; numbered ones if none are given."""
+    if objectives is None:
+        return tuple(Objective(f"objective {j + 1}") for j in range(count))
+    found = tuple(o if isinstance(o, Objective) else Objective(o) for o in objectives)
+    if len(found) != count:
+        raise ProblemError(f"{len(found)} objectives are named, but the values have {count} columns; name each column")
+    check_distinct("objective", [o.name for o in found])
+    return found
+
+
+def check_distinct(what: str, names: Sequence[str]) -> None:
+    """Raise a ProblemError about the first name that is empty, has spaces at its ends, or is used twice."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name != name.strip() or not name:
+            raise ProblemError(f"the {what} name {name!r}, at position {position + 1}, is empty or has spaces at its ends")
+        if name in seen:
+            raise ProblemError(
+                f"the {what} name {name!r} is used twice, at positions {seen[name] + 1} and {position + 1}; "
+                f"give every {what} a name of its own"
+            )
+        seen[name] = position

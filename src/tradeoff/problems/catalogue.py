@@ -1,0 +1,143 @@
+"""A catalogue: choose one of n items, each with k attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.model import (
+    Alternative,
+    Item,
+    Matrix,
+    Mixture,
+    Nothing,
+    Objective,
+    Plan,
+    Reference,
+    Vector,
+    check_distinct,
+    frozen_array,
+    objectives_from,
+)
+from tradeoff.problem import SAME, Frame, Framed, weight_rows
+
+# Scores of this many items x weights are formed at a time: 32 MB.
+SCORES_AT_ONCE = 1 << 22
+
+
+class Catalogue(Framed):
+    """A choice among items described by numbers.
+
+    >>> laptops = Catalogue([[1200, 9], [700, 5], [900, 8]], names=["Alto", "Brio", "Cara"],
+    ...                     objectives=[Objective("price", "EUR", "min"), Objective("battery", "h")])
+    >>> [laptops.names[a.plan.index] for a in laptops.best([[1, 0], [0, 1], [1, 1]])]
+    ['Brio', 'Alto', 'Cara']
+    """
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        objectives: Sequence[Objective | str] | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        reference: Reference | None = None,
+        name: str = "catalogue",
+        title: str = "",
+        about: str = "",
+    ) -> None:
+        """``values[n, k]`` in the person's units; ``labels`` are texts to show beside the items."""
+        try:
+            table = np.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ProblemError(f"the values of a catalogue must be rows of numbers of equal length: {error}") from None
+        if table.ndim != 2 or 0 in table.shape:
+            raise ProblemError(
+                f"a catalogue needs a table of numbers [items, objectives] with at least one of each, "
+                f"but an array of shape {table.shape} was given"
+            )
+        self.values = frozen_array(table)
+        self.objectives = objectives_from(objectives, table.shape[1])
+        self.names = tuple(names) if names is not None else tuple(f"item {i + 1}" for i in range(len(table)))
+        if len(self.names) != len(table):
+            raise ProblemError(f"{len(self.names)} names are given for {len(table)} items; name each item")
+        check_distinct("item", self.names)
+        bad = np.argwhere(~np.isfinite(table))
+        if len(bad):
+            item, column = bad[0]
+            raise ProblemError(
+                f"{self.objectives[column].name} of item {self.names[item]!r} is {table[item, column]}; "
+                "every attribute must be a finite number: correct it or leave the item out"
+            )
+        self.labels = {key: tuple(texts) for key, texts in (labels or {}).items()}
+        for key, texts in self.labels.items():
+            if len(texts) != len(table):
+                raise ProblemError(f"the label {key!r} has {len(texts)} texts for {len(table)} items; give one to each")
+        self.reference = reference or Reference()
+        self.name, self.title, self.about = name, title or name, about
+
+    def __repr__(self) -> str:
+        return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The reference and the scale of each gain."""
+        noise = np.zeros(len(self.objectives))
+        return Frame(self.objectives, self.values.min(axis=0), self.values.max(axis=0), noise, self.reference)
+
+    @cached_property
+    def gains(self) -> Matrix:
+        """The items' values as gains over the reference, read-only."""
+        return frozen_array(self.frame.gains(self.values))
+
+    @property
+    def reference_name(self) -> str:
+        """What the reference is called."""
+        return self.reference.name
+
+    def best(self, weights: ArrayLike) -> list[Alternative]:
+        """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
+        rows = weight_rows(weights, self.objectives)
+        chunk = max(1, SCORES_AT_ONCE // len(self.gains))
+        chosen = np.concatenate([self._winners(rows[i : i + chunk]) for i in range(0, len(rows), chunk)] or [[]])
+        return [self.alternative(int(i)) for i in chosen]
+
+    def _winners(self, rows: Matrix) -> Vector:
+        """Return the index of the best item per row."""
+        # einsum adds the objectives up in one fixed order, so that a row's winner does not depend on the batch it is in
+        # (BLAS picks another kernel for another shape, and the last digit with it).
+        scores = np.einsum("nk,bk->bn", self.gains, rows, optimize=False)
+        # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
+        tolerance = SAME * np.abs(rows).sum(axis=1, keepdims=True)
+        tied = scores >= scores.max(axis=1, keepdims=True) - tolerance
+        winners: Vector = np.where(tied, self.gains.sum(axis=1), -np.inf).argmax(axis=1)
+        return winners
+
+    def alternative(self, item: int | str) -> Alternative:
+        """Return an item, by number or name, as an alternative."""
+        if isinstance(item, str):
+            if item not in self.names:
+                raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
+            item = self.names.index(item)
+        if not 0 <= item < len(self.names):
+            raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
+        return Alternative(self.gains[item], Item(item, self.names[item]))
+
+    def evaluate(self, plan: Plan | int | str) -> Vector:
+        """Return the expected gains of an item, of the reference, or of a mixture of them."""
+        match plan:
+            case int() | str():
+                return self.alternative(plan).value
+            case Item():
+                return self.alternative(plan.index).value
+            case Nothing():
+                return np.zeros(len(self.objectives))
+            case Mixture():
+                parts = [p * self.evaluate(part) for p, part in zip(plan.probabilities, plan.plans, strict=True)]
+                return np.sum(parts, axis=0)
+            case _:
+                raise ArgumentError(f"a catalogue has items, not policies; {plan!r} cannot be evaluated")

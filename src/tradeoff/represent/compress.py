@@ -1,0 +1,183 @@
+"""At most k+1 of a weighted set of points with the same mean: C4, Algorithm 3 of the paper (Caratheodory's theorem)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tradeoff.errors import ArgumentError, ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Vector = NDArray[np.float64]
+    Matrix = NDArray[np.float64]
+    Indices = NDArray[np.int64]
+
+Order = Literal["likely", "typical", "diverse"]
+
+SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
+TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
+
+_HEAVIEST_FIRST = np.empty(0, np.int64)
+_OWN_MEAN = np.empty(0)
+
+
+def compress(
+    points: ArrayLike,
+    weights: ArrayLike,
+    *,
+    order: Order | ArrayLike | None = "likely",
+    target: ArrayLike | None = None,
+) -> tuple[Indices, Vector]:
+    """Return the rows of at most k+1 of the points, increasing, and positive weights with which they have the same mean.
+
+    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution; what comes back has the same mean
+    to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer than k
+    dimensions. Points of weight 0 are never chosen. Every such choice is exact, and ``order`` says which one is wanted:
+
+    - ``"likely"``: points are taken in decreasing weight (to within a part in 16), so that the likely ones stay;
+    - ``"typical"`` or ``"diverse"``: those with the smallest or the largest mean squared distance from the mean, each
+      coordinate relative to its spread;
+    - an array of n costs: those with the smallest mean cost;
+    - ``None``: points are taken as they come.
+
+    ``target`` is the mean where it is known better than the sum over the points tells it (the value of the policy whose
+    trajectories they are). The weights then meet that, so that compressing again and again lets no error grow.
+
+    >>> corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    >>> rows, shares = compress(corners, [0.4, 0.3, 0.2, 0.1])
+    >>> len(rows), (shares @ np.array(corners)[rows]).round(12).tolist()
+    (3, [0.4, 0.3])
+    """
+    # The compiled kernels are loaded when they are first needed, not when the package is imported.
+    from tradeoff.kernels.caratheodory import TRUSTED, reduce, settle
+    from tradeoff.kernels.exact import MEAN, SOUND
+
+    points = np.ascontiguousarray(points, np.float64)
+    weights = np.ascontiguousarray(weights, np.float64)
+    _check_shapes(points, weights)
+    costs = _costs(points, weights, order)
+    if costs is not None:
+        given = np.argsort(costs, kind="stable")
+    else:
+        given = _HEAVIEST_FIRST if order is not None else np.arange(len(points))
+    verdict, count, sequence, support, work, summary = reduce(points, weights, given)
+    if verdict != SOUND:
+        _explain(points, weights)
+        # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
+        exponents = np.frexp(np.abs(points).max(axis=0))[1]
+        nearer = None if target is None else np.ldexp(np.asarray(target, np.float64), -exponents)
+        return compress(np.ldexp(points, -exponents), weights, order=order if costs is None else costs, target=nearer)
+    if not abs(summary[MEAN, -1] - 1.0) <= SUM_TOLERANCE:
+        _explain(points, weights)
+    mean = _OWN_MEAN if target is None else _checked_target(target, summary, points)
+    if costs is not None:
+        from tradeoff.kernels.vertex import steer
+
+        steer(points, costs, count, sequence, support, work)
+    rows, shares, error = settle(points, mean, count, sequence, support, work, summary)
+    if error <= TRUSTED:
+        return rows, shares
+    return robust(points, weights, mean, given)
+
+
+def robust(points: Matrix, weights: Vector, target: Vector, given: Indices) -> tuple[Indices, Vector]:
+    """Return what ``compress`` does, by whichever way leaves the smallest error.
+
+    For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be inverted,
+    coordinates whose products overflow or underflow, and targets that no mixture of the points meets exactly.
+    """
+    from tradeoff.kernels.caratheodory import TRUSTED, push, reduce
+    from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
+    from tradeoff.kernels.exact import MEAN, REST
+
+    exponents = np.frexp(np.abs(points).max(axis=0, initial=0.0))[1]
+    points = np.ldexp(points, -exponents)
+    summary = reduce(points, weights, given)[-1]
+    own = (summary[MEAN, :-1], summary[REST, :-1])
+    wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
+    reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
+
+    def ways() -> Iterator[tuple[Indices, Vector]]:
+        yield push(points, weights, wanted[0] if len(target) else _OWN_MEAN, given)[:2]
+        yield eliminate(points, weights, *wanted)
+        if len(target):
+            yield push(points, weights, _OWN_MEAN, given)[:2]
+            yield eliminate(points, weights, *own)
+
+    best, least = (_HEAVIEST_FIRST, _OWN_MEAN), np.inf
+    for rows, shares in ways():
+        error = relative_error(exact_shortfall(points, rows, shares, *wanted), reach)
+        if error < least:
+            best, least = (rows, shares), error
+        if error <= TRUSTED:
+            break
+    return best
+
+
+def _check_shapes(points: Matrix, weights: Vector) -> None:
+    if points.ndim != 2 or weights.ndim != 1 or len(points) != len(weights):
+        raise ProblemError(
+            f"points must be a table of n rows and k columns and weights a list of n numbers; found shapes "
+            f"{points.shape} and {weights.shape}"
+        )
+    if len(points) == 0:
+        raise ProblemError("there are no points: a mean needs at least one")
+
+
+def _explain(points: Matrix, weights: Vector) -> None:
+    """Raise the error that says what is wrong with the input; return if only an intermediate result overflowed."""
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ProblemError(f"the weight of point {bad[0]} is {weights[bad[0]]:.6g}; weights must be 0 or more and finite")
+    places = np.argwhere(~np.isfinite(points))
+    if len(places):
+        row, column = (int(place) for place in places[0])
+        raise ProblemError(
+            f"coordinate {column} of point {row} is {points[row, column]}; leave out points that are not known"
+        )
+    total = float(weights.sum())
+    if not abs(total - 1.0) <= SUM_TOLERANCE:
+        raise ProblemError(f"the weights of the {len(weights)} points sum to {total:.12g}, not 1; divide them by their sum")
+
+
+def _checked_target(target: ArrayLike, summary: Matrix, points: Matrix) -> Vector:
+    mean = np.ascontiguousarray(target, np.float64)
+    if mean.shape != (points.shape[1],):
+        raise ProblemError(f"the target has shape {mean.shape}; the points have {points.shape[1]} coordinates")
+    gap = np.abs(mean - summary[0, :-1])
+    reach = np.maximum(np.abs(summary[2, :-1]), np.abs(summary[3, :-1]))
+    far = np.flatnonzero(~(gap <= TARGET_TOLERANCE * reach))
+    if len(far):
+        j = int(far[0])
+        raise ProblemError(
+            f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {summary[0, j]:.12g}; "
+            "a target is the same mean, known more precisely"
+        )
+    return mean
+
+
+def _costs(points: Matrix, weights: Vector, order: Order | ArrayLike | None) -> Vector | None:
+    """Return what each point costs, for the orders that minimise something."""
+    if order is None or (isinstance(order, str) and order == "likely"):
+        return None
+    if isinstance(order, str):
+        if order not in ("typical", "diverse"):
+            raise ArgumentError(f"order is {order!r}; it must be 'likely', 'typical', 'diverse', None or an array of costs")
+        _explain(points, weights)
+        # Powers of two first: a squared distance must not overflow.
+        scaled = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0, initial=0.0))[1])
+        offsets = scaled - weights @ scaled
+        spread = np.abs(offsets[weights > 0]).max(axis=0, initial=0.0)
+        distances = np.square(np.divide(offsets, spread, out=np.zeros_like(offsets), where=spread > 0)).sum(axis=1)
+        return distances if order == "typical" else -distances
+    costs = np.ascontiguousarray(order, np.float64)
+    if costs.shape != weights.shape or not np.isfinite(costs).all():
+        raise ArgumentError(
+            f"an order given as costs must hold one finite number for each of the {len(weights)} points; found shape "
+            f"{costs.shape}"
+        )
+    return costs

@@ -1,0 +1,106 @@
+"""CSV tables: columns by name, numbers checked with their line."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradeoff.errors import ProblemError
+
+# A table that people edit by hand is small; what is larger belongs into an .npz file.
+LARGEST_TABLE = 512 << 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a CSV file; ``place(i)`` says where row i is."""
+
+    source: str
+    header: list[str]
+    columns: dict[str, list[str]]
+    lines: list[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return f"{self.source}, line {self.lines[row]}"
+
+    def texts(self, name: str) -> list[str]:
+        """Return a column of texts, or say that it is missing."""
+        if name not in self.columns:
+            raise ProblemError(f"{self.source}: there is no column {name!r}; found are {', '.join(self.header)}")
+        return self.columns[name]
+
+    def numbers(self, name: str) -> list[float]:
+        """Return a column of finite numbers, or say which cell is not one."""
+        return [number(text, f"{self.place(i)}, column {name!r}") for i, text in enumerate(self.texts(name))]
+
+
+def number(text: object, where: str) -> float:
+    """Return the text as a finite number, or say where it is not one."""
+    try:
+        value = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ProblemError(f"{where}: {shortened(text)} is not a number") from None
+    if isinstance(text, bool) or not math.isfinite(value):
+        raise ProblemError(f"{where}: {shortened(text)} is not a finite number; correct it")
+    return value
+
+
+def shortened(value: object) -> str:
+    """Return a value as it was found, cut to a length that fits a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_table(path: Path, required: Sequence[str]) -> Table:
+    """Return the table in a CSV file; its first line names the columns."""
+    if not path.exists():
+        raise ProblemError(f"the table {path} does not exist; it is named in the problem file beside it")
+    if path.stat().st_size > LARGEST_TABLE:
+        raise ProblemError(
+            f"{path} has {path.stat().st_size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: "
+            "use the .npz form for large models"
+        )
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(_numbered(csv.reader(file, strict=True)))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ProblemError(f"{path} is not a readable CSV table: {error}") from None
+    if not rows:
+        raise ProblemError(f"{path} is empty; its first line must name the columns: {', '.join(required)}, ...")
+    header = [name.strip() for name in rows[0][1]]
+    for name in header:
+        if header.count(name) > 1:
+            raise ProblemError(f"{path}: the column {name!r} is named twice; give every column a name of its own")
+    for name in required:
+        if name not in header:
+            raise ProblemError(f"{path}: there is no column {name!r}; found are {shortened(', '.join(header))}")
+    for line, row in rows[1:]:
+        if len(row) != len(header):
+            raise ProblemError(
+                f"{path}, line {line}: {len(row)} cells, but the header names {len(header)} columns; "
+                "every row needs one cell for each"
+            )
+    body = rows[1:]
+    columns = {name: [row[i].strip() for _, row in body] for i, name in enumerate(header)}
+    return Table(str(path), header, columns, [line for line, _ in body])
+
+
+def _numbered(reader: Iterable[list[str]]) -> Iterable[tuple[int, list[str]]]:
+    for row in reader:
+        if row and any(cell.strip() for cell in row):
+            yield reader.line_num, row  # type: ignore[attr-defined]
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV table; floats keep every digit."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)

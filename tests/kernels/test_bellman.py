@@ -1,0 +1,417 @@
+"""Laws of the dynamic-programming kernels: they agree with plain loops, and no result depends on its company."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tradeoff.kernels import bellman
+
+Array = np.ndarray[Any, Any]
+
+
+class Layer(NamedTuple):
+    state_ptr: Array
+    choice_ptr: Array
+    target: Array
+    prob: Array
+    reward: Array
+
+    @property
+    def states(self) -> int:
+        return self.state_ptr.size - 1
+
+    @property
+    def choices(self) -> int:
+        return self.choice_ptr.size - 1
+
+    def actions(self, state: int) -> range:
+        return range(self.state_ptr[state], self.state_ptr[state + 1])
+
+    def entries(self, choice: int) -> range:
+        return range(self.choice_ptr[choice], self.choice_ptr[choice + 1])
+
+
+def build(seed: int, counts: Array, widths: Array, objectives: int, *, whole: bool = False) -> Layer:
+    """Return a random layer of the given shape; `whole` makes rewards small integers, so that actions tie."""
+    rng = np.random.default_rng(seed)
+    state_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    choice_ptr = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    size = int(choice_ptr[-1])
+    prob = rng.random(size)
+    prob[rng.random(size) < 0.2] = 0.0
+    for first, last in zip(choice_ptr[:-1], choice_ptr[1:], strict=True):
+        if prob[first:last].sum() == 0.0:
+            prob[first] = 1.0
+        prob[first:last] /= prob[first:last].sum()
+    shape = (widths.size, objectives)
+    reward = rng.integers(-1, 2, shape).astype(float) if whole else rng.normal(size=shape)
+    layer = Layer(state_ptr, choice_ptr, rng.integers(0, counts.size, size).astype(np.int32), prob, reward)
+    for array in layer:
+        array.flags.writeable = False  # models are frozen: every kernel must accept that
+    return layer
+
+
+@st.composite
+def layers(draw: st.DrawFn, *, whole: bool = False) -> Layer:
+    """Draw layers ragged or regular, with terminal states, single states, long choices and many actions."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    states = draw(st.sampled_from([1, 2, 7, 30, 300]))
+    shape = draw(st.sampled_from(["ragged", "regular", "long", "one"]))
+    if shape == "ragged":
+        counts = rng.integers(0, 7, states)
+        widths = rng.integers(1, 9, counts.sum())
+    elif shape == "regular":
+        counts = np.full(states, draw(st.integers(1, 5)))
+        widths = np.full(counts.sum(), draw(st.integers(1, 10)))
+    elif shape == "long":
+        counts = np.where(rng.random(states) < 0.1, rng.integers(9, 20, states), rng.integers(0, 3, states))
+        widths = np.where(rng.random(counts.sum()) < 0.1, rng.integers(9, 30, counts.sum()), 2)
+    else:
+        counts = np.ones(states, int)
+        widths = np.ones(states, int)
+    return build(seed, counts, widths, draw(st.sampled_from([1, 2, 3, 4, 7, 9])), whole=whole)
+
+
+def weights_for(layer: Layer, count: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=(count, layer.reward.shape[1]))
+
+
+def solve(
+    layer: Layer, weights: Array, steps: int, dtype: Any = np.uint8, start: Array | None = None, **options: Any
+) -> tuple[Array, Array]:
+    count = len(weights)
+    values = np.zeros((layer.states, count)) if start is None else start.copy()
+    policy = np.full((steps, layer.states, count), 99, dtype)
+    bellman.backward(*layer, weights, values, policy, **options)
+    return values, policy
+
+
+def looped_values(layer: Layer, weights: Array, values: Array) -> Array:
+    """Return the value of every choice for one weight vector."""
+    return np.array(
+        [
+            layer.reward[choice] @ weights
+            + sum(layer.prob[entry] * values[layer.target[entry]] for entry in layer.entries(choice))
+            for choice in range(layer.choices)
+        ]
+    )
+
+
+def chance_of(layer: Layer, actions: Array) -> Array:
+    """Return a deterministic policy of one step as the chance of every choice."""
+    chance = np.zeros(layer.choices)
+    for state in range(layer.states):
+        if layer.actions(state):
+            chance[layer.state_ptr[state] + actions[state]] = 1.0
+    return chance
+
+
+@settings(deadline=None, max_examples=40)
+@given(layers(), st.integers(1, 40), st.sampled_from([1, 2, 3, 13]), st.sampled_from([np.uint8, np.uint16]))
+def test_backward_is_bellmans_recursion(layer: Layer, count: int, steps: int, dtype: Any) -> None:
+    weights = weights_for(layer, count)
+    start = np.random.default_rng(1).normal(size=(layer.states, count))
+    values, policy = solve(layer, weights, steps, dtype, start)
+    for b in {0, count // 2, count - 1}:
+        expected = start[:, b]
+        for step in reversed(range(steps)):
+            worth = looped_values(layer, weights[b], expected)
+            best = np.zeros(layer.states)
+            for state in range(layer.states):
+                own = worth[layer.state_ptr[state] : layer.state_ptr[state + 1]]
+                if own.size:
+                    best[state] = own.max()
+                    assert own[policy[step, state, b]] >= own.max() - 1e-10
+                else:
+                    assert policy[step, state, b] == 0
+            expected = best
+        assert_allclose(values[:, b], expected, rtol=0, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=40)
+@given(layers(), st.integers(2, 40), st.sampled_from([1, 14]), st.data())
+def test_a_solution_does_not_depend_on_its_batch(layer: Layer, count: int, steps: int, data: st.DataObject) -> None:
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, steps)
+    order = np.array(data.draw(st.permutations(range(count))))
+    moved_values, moved_policy = solve(layer, weights[order], steps)
+    assert_array_equal(moved_values.view(np.int64), values[:, order].view(np.int64))
+    assert_array_equal(moved_policy, policy[:, :, order])
+    b = data.draw(st.integers(0, count - 1))
+    kept = bellman.arrange(*layer[:4])
+    for arranged in (None, kept):
+        alone_values, alone_policy = solve(layer, weights[b : b + 1], steps, arranged=arranged)
+        assert_array_equal(alone_values[:, 0].view(np.int64), values[:, b].view(np.int64))
+        assert_array_equal(alone_policy[:, :, 0], policy[:, :, b])
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 16, 17, 24, 40])
+def test_a_solution_does_not_depend_on_threads(count: int) -> None:
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 4, 12_000)  # enough states for threads to be used
+    layer = build(3, counts, rng.integers(1, 4, counts.sum()), 3)
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, 2)
+    for threads in (2, 3, 8):
+        threaded_values, threaded_policy = solve(layer, weights, 2, threads=threads)
+        assert_array_equal(threaded_values.view(np.int64), values.view(np.int64))
+        assert_array_equal(threaded_policy, policy)
+    occupancy = np.full((layer.states, count), 1 / layer.states)
+    totals = np.zeros((count, 3))
+    bellman.forward(*layer, policy, occupancy, totals)
+    threaded_occupancy = np.full((layer.states, count), 1 / layer.states)
+    threaded_totals = np.zeros((count, 3))
+    bellman.forward(*layer, policy, threaded_occupancy, threaded_totals, threads=3)
+    assert_array_equal(threaded_occupancy, occupancy)
+    assert_array_equal(threaded_totals, totals)
+
+
+@settings(deadline=None, max_examples=30)
+@given(layers(whole=True), st.integers(1, 20))
+def test_ties_go_to_the_lowest_action(layer: Layer, count: int) -> None:
+    """Integers add up exactly, so what ties on paper ties in the kernel."""
+    weights = np.random.default_rng(4).integers(-2, 3, (count, layer.reward.shape[1])).astype(float)
+    _, policy = solve(layer, weights, 1)
+    for b in range(count):
+        worth = looped_values(layer, weights[b], np.zeros(layer.states))
+        for state in range(layer.states):
+            own = worth[layer.state_ptr[state] : layer.state_ptr[state + 1]]
+            assert policy[0, state, b] == (own.argmax() if own.size else 0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 16])
+@pytest.mark.parametrize("steps", [1, 12])
+def test_more_actions_than_a_byte_counts(count: int, steps: int) -> None:
+    counts = np.array([1, 700, 0, 300, 256, 9])
+    layer = build(5, counts, np.full(counts.sum(), 2), 2)
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, steps, np.uint16)
+    assert policy.max() > 255
+    expected = np.zeros((layer.states, count))
+    for _ in range(steps):
+        worth = np.stack([looped_values(layer, weights[b], expected[:, b]) for b in range(count)], axis=1)
+        expected = np.array(
+            [worth[layer.actions(s)].max(axis=0) if layer.actions(s) else np.zeros(count) for s in range(layer.states)]
+        )
+    assert_allclose(values, expected, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=20)
+@given(layers(), st.integers(1, 20), st.integers(2, 15))
+def test_steps_together_are_steps_one_by_one(layer: Layer, count: int, steps: int) -> None:
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, steps)
+    single = np.zeros_like(values)
+    for step in reversed(range(steps)):
+        one = np.empty((1, layer.states, count), np.uint8)
+        bellman.backward(*layer, weights, single, one)
+        assert_array_equal(one[0], policy[step])
+    assert_array_equal(single, values)
+
+
+@settings(deadline=None, max_examples=30)
+@given(layers(whole=True), st.integers(1, 20), st.sampled_from([1, 3]))
+def test_lexicographic_chooses_by_the_second_among_the_best(layer: Layer, count: int, steps: int) -> None:
+    objectives = layer.reward.shape[1]
+    rng = np.random.default_rng(6)
+    weights = rng.integers(-1, 2, (count, objectives)).astype(float)
+    second = rng.normal(size=objectives)
+    tolerance = np.where(np.arange(count) % 2, 1e-9, 0.75)
+    values, seconds = np.zeros((layer.states, count)), np.zeros((layer.states, count))
+    policy = np.full((steps, layer.states, count), 99, np.uint8)
+    bellman.backward_lexicographic(*layer, weights, second, tolerance, values, seconds, policy)
+    for b in range(count):
+        first_value, second_value = np.zeros(layer.states), np.zeros(layer.states)
+        for step in reversed(range(steps)):
+            worth = looped_values(layer, weights[b], first_value)
+            other = looped_values(layer, second, second_value)
+            first_value, second_value = np.zeros(layer.states), np.zeros(layer.states)
+            for state in range(layer.states):
+                own = np.array(layer.actions(state), int)
+                if own.size == 0:
+                    assert policy[step, state, b] == 0
+                    continue
+                taken = own[policy[step, state, b]]
+                near = own[worth[own] >= worth[own].max() - tolerance[b] - 1e-12]
+                assert taken in near
+                sure = own[worth[own] >= worth[own].max() - tolerance[b] + 1e-12]
+                assert other[taken] >= other[sure].max(initial=-np.inf) - 1e-12
+                first_value[state], second_value[state] = worth[taken], other[taken]
+        assert_allclose(values[:, b], first_value, atol=1e-10)
+        assert_allclose(seconds[:, b], second_value, atol=1e-10)
+
+
+def test_lexicographic_ties_in_both_go_to_the_lowest_action() -> None:
+    reward = np.array([[0.0, 9.0], [1.0, 0.0], [1.0, 2.0], [1.0, 2.0]])
+    layer = (np.array([0, 4], np.int32), np.arange(5), np.zeros(4, np.int32), np.ones(4), reward)
+    values, seconds, policy = np.zeros((1, 3)), np.zeros((1, 3)), np.zeros((1, 1, 3), np.uint8)
+    weights = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    tolerance = np.array([0.0, 0.0, 1.0])
+    bellman.backward_lexicographic(*layer, weights, np.array([0.0, 1.0]), tolerance, values, seconds, policy)
+    assert policy.tolist() == [[[2, 0, 0]]]
+    assert values.tolist() == [[1.0, 0.0, 0.0]]
+    assert seconds.tolist() == [[2.0, 9.0, 9.0]]
+
+
+@settings(deadline=None, max_examples=20)
+@given(layers(whole=True), st.integers(2, 20), st.data())
+def test_lexicographic_does_not_depend_on_its_batch(layer: Layer, count: int, data: st.DataObject) -> None:
+    weights = np.random.default_rng(7).integers(-1, 2, (count, layer.reward.shape[1])).astype(float)
+    second = np.ones(layer.reward.shape[1])
+    tolerance = np.full(count, 1e-9)
+
+    def run(rows: Array) -> list[Array]:
+        values, seconds = np.zeros((layer.states, rows.size)), np.zeros((layer.states, rows.size))
+        policy = np.empty((4, layer.states, rows.size), np.uint8)
+        arguments = (weights[rows], second, tolerance[rows], values, seconds, policy)
+        bellman.backward_lexicographic(*layer, *arguments)
+        return [values.view(np.int64), seconds.view(np.int64), policy]
+
+    whole = run(np.arange(count))
+    order = np.array(data.draw(st.permutations(range(count))))
+    for rows in (order, order[:1]):
+        for part, reference in zip(run(rows), whole, strict=True):
+            assert_array_equal(part, reference[..., rows])
+
+
+@settings(deadline=None, max_examples=20)
+@given(layers(), st.integers(1, 12), st.sampled_from([1, 4]))
+def test_lexicographic_without_ties_is_backward(layer: Layer, count: int, steps: int) -> None:
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, steps)
+    first, second = np.zeros_like(values), np.zeros_like(values)
+    chosen = np.empty_like(policy)
+    none = np.zeros(count)
+    bellman.backward_lexicographic(*layer, weights, weights[0], none, first, second, chosen)
+    assert_array_equal(chosen, policy)
+    assert_array_equal(first, values)
+
+
+@settings(deadline=None, max_examples=30)
+@given(layers(), st.integers(1, 20), st.sampled_from([1, 2, 9]), st.booleans())
+def test_forward_earns_what_backward_promised(layer: Layer, count: int, steps: int, spread: bool) -> None:
+    weights = weights_for(layer, count)
+    values, policy = solve(layer, weights, steps)
+    rng = np.random.default_rng(8)
+    start = rng.dirichlet(np.ones(layer.states), count).T if spread else np.zeros((layer.states, count))
+    if not spread:
+        start[rng.integers(0, layer.states, count), np.arange(count)] = 1.0
+    occupancy, totals = start.copy(order="C"), np.ones((count, layer.reward.shape[1]))
+    bellman.forward(*layer, policy, occupancy, totals)
+    assert_allclose(((totals - 1.0) * weights).sum(axis=1), (start * values).sum(axis=0), atol=1e-9)
+    assert_allclose(occupancy.sum(axis=0), 1.0, atol=1e-12)
+    for b in {0, count - 1}:
+        now = np.ascontiguousarray(start[:, b])
+        for step in range(steps):
+            out = np.full(layer.states, np.nan)
+            bellman.occupancy_step(*layer[:4], chance_of(layer, policy[step, :, b]), now, out)
+            now = out
+        assert_allclose(occupancy[:, b], now, atol=1e-12)
+        alone = np.ascontiguousarray(start[:, b : b + 1])
+        total = np.ones((1, layer.reward.shape[1]))
+        bellman.forward(*layer, np.ascontiguousarray(policy[:, :, b : b + 1]), alone, total)
+        assert_array_equal(alone[:, 0], occupancy[:, b])
+        assert_array_equal(total[0], totals[b])
+
+
+@settings(deadline=None, max_examples=20)
+@given(layers(), st.integers(1, 6))
+def test_forward_steps_together_are_steps_one_by_one(layer: Layer, steps: int) -> None:
+    weights = weights_for(layer, 3)
+    _, policy = solve(layer, weights, steps, np.uint16)
+    occupancy, single = np.full((2, layer.states, 3), 1 / layer.states)
+    totals, single_totals = np.zeros((2, 3, layer.reward.shape[1]))
+    bellman.forward(*layer, policy, occupancy, totals)
+    for step in range(steps):
+        bellman.forward(*layer, policy[step : step + 1], single, single_totals)
+    assert_array_equal(single, occupancy)
+    assert_array_equal(single_totals, totals)
+
+
+@settings(deadline=None, max_examples=40)
+@given(layers(), st.integers(0, 2**32 - 1))
+def test_a_step_of_a_random_policy(layer: Layer, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chance = np.where(rng.random(layer.choices) < 0.3, 0.0, rng.random(layer.choices))
+    values = rng.normal(size=(layer.states, layer.reward.shape[1]))
+    now = rng.random(layer.states)
+    expected_out = np.zeros_like(values)
+    expected_now = np.zeros(layer.states)
+    for state in range(layer.states):
+        if not layer.actions(state):
+            expected_now[state] += now[state]
+        for choice in layer.actions(state):
+            worth = layer.reward[choice].copy()
+            for entry in layer.entries(choice):
+                worth += layer.prob[entry] * values[layer.target[entry]]
+                expected_now[layer.target[entry]] += now[state] * chance[choice] * layer.prob[entry]
+            expected_out[state] += chance[choice] * worth
+    out = np.full_like(values, np.nan)
+    bellman.evaluate_step(*layer, chance, values, out)
+    assert_allclose(out, expected_out, atol=1e-12)
+    after = np.full(layer.states, np.nan)
+    bellman.occupancy_step(*layer[:4], chance, now, after)
+    assert_allclose(after, expected_now, atol=1e-12)
+
+
+def walk(layer: Layer, chance: Array, states: Array, first: Array, second: Array) -> tuple[Array, Array, Array]:
+    choice, index, after = (np.empty(states.size, np.int64) for _ in range(3))
+    bellman.rollout_step(*layer[:4], chance, states, first, second, choice, index, after)
+    return choice, index, after
+
+
+@settings(deadline=None, max_examples=30)
+@given(layers(), st.integers(0, 2**32 - 1))
+def test_rollout_draws_only_what_can_happen(layer: Layer, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chance = np.where(rng.random(layer.choices) < 0.4, 0.0, rng.random(layer.choices) + 1e-3)
+    for state in range(layer.states):
+        own = slice(layer.state_ptr[state], layer.state_ptr[state + 1])
+        if layer.actions(state):
+            if chance[own].sum() == 0.0:
+                chance[own.stop - 1] = 1.0
+            chance[own] /= chance[own].sum()
+    states = rng.integers(0, layer.states, 200)
+    # The extremes are where rounding could step over the last branch or onto an impossible first one.
+    first, second = rng.choice([0.0, 0.5, rng.random(), 1.0 - 2.0**-53], (2, 200))
+    choice, index, after = walk(layer, chance, states, first, second)
+    for i, state in enumerate(states):
+        if not layer.actions(state):
+            assert (choice[i], index[i], after[i]) == (-1, -1, state)
+            continue
+        assert choice[i] in layer.actions(state)
+        assert index[i] in layer.entries(choice[i])
+        assert chance[choice[i]] > 0.0
+        assert layer.prob[index[i]] > 0.0
+        assert after[i] == layer.target[index[i]]
+
+
+def test_rollout_frequencies_are_the_probabilities() -> None:
+    counts, widths = np.array([3, 0]), np.array([1, 4, 2])
+    layer = build(9, counts, widths, 1)
+    chance = np.array([0.0, 0.7, 0.3])
+    n = 200_000
+    first, second = np.random.default_rng(10).random((2, n))
+    choice, index, _ = walk(layer, chance, np.zeros(n, np.int64), first, second)
+    assert_allclose(np.bincount(choice, minlength=3) / n, chance, atol=5e-3)
+    expected = layer.prob * np.repeat(chance, widths)
+    assert_allclose(np.bincount(index, minlength=7) / n, expected, atol=5e-3)
+
+
+def test_an_impossible_tail_is_not_drawn_when_the_sum_falls_short() -> None:
+    """Ten tenths add up to less than one in floating point; what is left over must not go to the impossible last."""
+    prob = np.append(np.full(10, 0.1), 0.0)
+    layer = Layer(
+        np.array([0, 1], np.int32), np.array([0, 11]), np.zeros(11, np.int32), prob, np.zeros((1, 1))
+    )
+    assert np.cumsum(prob)[-1] < 1.0
+    top = np.array([1.0 - 2.0**-53])
+    _, index, _ = walk(layer, np.ones(1), np.zeros(1, np.int64), top, top)
+    assert index.tolist() == [9]
