@@ -176,6 +176,67 @@ class Alternative:
         object.__setattr__(self, "value", frozen_array(self.value))
 
 
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """One way things can go: the states passed through, the actions taken between them, and what it comes to.
+
+    ``probability`` is how likely exactly this is when the plan is followed; ``outcome`` is in the person's units.
+    A trajectory ends early where nothing more happens. An item of a catalogue is one state and no actions.
+    """
+
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    probability: float
+    outcome: Vector
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outcome", frozen_array(self.outcome))
+
+    def same_as(self, other: Trajectory) -> bool:
+        """Return whether both tell the same story and come to the same outcome."""
+        return (
+            self.states == other.states
+            and self.actions == other.actions
+            and bool(np.allclose(self.outcome, other.outcome, rtol=1e-12, atol=0))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Lottery:
+    """A plan a person can read: at most k + 1 trajectories, with weights that give exactly the plan's average outcome.
+
+    The weights sum to 1. They are not the trajectories' own probabilities: a few trajectories stand for all of them.
+    """
+
+    objectives: tuple[Objective, ...]
+    weights: Vector
+    trajectories: tuple[Trajectory, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen_array(self.weights))
+        if len(self.weights) != len(self.trajectories) or not len(self.weights):
+            raise ArgumentError(
+                f"a lottery needs one weight for each of its trajectories and at least one; "
+                f"{len(self.weights)} weights and {len(self.trajectories)} trajectories were given"
+            )
+        if not np.all(self.weights > 0) or abs(self.weights.sum() - 1) > 1e-9:
+            raise ArgumentError(
+                f"the weights of a lottery must be positive and sum to 1, but {self.weights.tolist()} "
+                f"sum to {self.weights.sum():.9g}"
+            )
+
+    @property
+    def outcomes(self) -> Matrix:
+        """The outcome of each trajectory, one row each, in the person's units."""
+        return np.array([trajectory.outcome for trajectory in self.trajectories])
+
+    @property
+    def average(self) -> Vector:
+        """The average outcome, in the person's units."""
+        result: Vector = self.weights @ self.outcomes
+        return result
+
+
 def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:
     """Return the objectives, checked to be ``count`` many with different names; numbered ones if none are given."""
     if objectives is None:

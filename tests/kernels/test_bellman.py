@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ def build(seed: int, counts: Array, widths: Array, objectives: int, *, whole: bo
     size = int(choice_ptr[-1])
     prob = rng.random(size)
     prob[rng.random(size) < 0.2] = 0.0
-    for first, last in zip(choice_ptr[:-1], choice_ptr[1:], strict=True):
+    for first, last in pairwise(choice_ptr):
         if prob[first:last].sum() == 0.0:
             prob[first] = 1.0
         prob[first:last] /= prob[first:last].sum()
@@ -408,9 +409,7 @@ def test_rollout_frequencies_are_the_probabilities() -> None:
 def test_an_impossible_tail_is_not_drawn_when_the_sum_falls_short() -> None:
     """Ten tenths add up to less than one in floating point; what is left over must not go to the impossible last."""
     prob = np.append(np.full(10, 0.1), 0.0)
-    layer = Layer(
-        np.array([0, 1], np.int32), np.array([0, 11]), np.zeros(11, np.int32), prob, np.zeros((1, 1))
-    )
+    layer = Layer(np.array([0, 1], np.int32), np.array([0, 11]), np.zeros(11, np.int32), prob, np.zeros((1, 1)))
     assert np.cumsum(prob)[-1] < 1.0
     top = np.array([1.0 - 2.0**-53])
     _, index, _ = walk(layer, np.ones(1), np.zeros(1, np.int64), top, top)

@@ -1,14 +1,16 @@
-"""A basis of lifted points and its inverse: the linear algebra that the push, the simplex steps and the last solve share.
+"""A basis of lifted points and its inverse: what the push, the simplex steps and the last solve have in common.
 
 Each point x is lifted to ((x - centre) / scale, 1), so that a convex combination becomes a linear one (the paper's
 "mu append 1", Algorithm 3). ``basis[place, row]`` holds one lifted point per place, or a unit column that stands for no
 point; ``inverse[row, place]`` is the transposed inverse, so that a solve runs along whole rows of memory.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN
+from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, helper
 
 EPSILON = 2.220446049250313e-16
 NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
@@ -19,12 +21,13 @@ PAD = 4  # rows are padded to a multiple of this, so that loops over them run in
 # Rows of the vectors that the kernels share; the basis and its inverse follow them in the same array.
 WEIGHT, STEP, COLUMN, SPARE, PRICE, ENTER, MASK, CENTRE, INVERSE_SCALE, ROUNDING, VECTORS = range(11)
 
-LOOSE = {**HELPER, "fastmath": {"contract", "nsz"}}
-SUMS = {**HELPER, "fastmath": {"contract", "nsz", "reassoc"}}
+# Products may be fused into sums; ``reordered`` sums may also be split over vector registers.
+loose: Decorator = njit(**HELPER, fastmath={"contract", "nsz"})
+reordered: Decorator = njit(**HELPER, fastmath={"contract", "nsz", "reassoc"})
 
 
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def measure(summary, vectors):  # type: ignore[no-untyped-def]
+@helper
+def measure(summary: Any, vectors: Any) -> Any:
     """Choose the centre (the mean), the scale (a power of two: exact) and the rounding of each lifted coordinate."""
     size = summary.shape[1] - 1
     for j in range(size):
@@ -41,8 +44,8 @@ def measure(summary, vectors):  # type: ignore[no-untyped-def]
     vectors[ROUNDING, size] = NOISE
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def lift(points, i, vectors, column):  # type: ignore[no-untyped-def]
+@loose
+def lift(points: Any, i: Any, vectors: Any, column: Any) -> Any:
     """Leave the lifted point i, ((x - centre) / scale, 1), in ``column``."""
     size = points.shape[1]
     for j in range(size):
@@ -50,8 +53,8 @@ def lift(points, i, vectors, column):  # type: ignore[no-untyped-def]
     column[size] = 1.0
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def solve(inverse, basis, column, answer, spare):  # type: ignore[no-untyped-def]
+@loose
+def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any:
     """Leave the coordinates of ``column`` in the basis in ``answer``, with one step of refinement.
 
     ``inverse[row, place]`` is the transposed inverse and ``basis[place, row]`` the basis itself, one point per row.
@@ -74,8 +77,8 @@ def solve(inverse, basis, column, answer, spare):  # type: ignore[no-untyped-def
             answer[q] += value * inverse[row, q]
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def exchange(inverse, column, place):  # type: ignore[no-untyped-def]
+@loose
+def exchange(inverse: Any, column: Any, place: Any) -> Any:
     """Update the inverse for a basis whose point at ``place`` gave way to one with coordinates ``column``."""
     rows, width = inverse.shape
     reciprocal = 1.0 / column[place]
@@ -87,8 +90,8 @@ def exchange(inverse, column, place):  # type: ignore[no-untyped-def]
         inverse[row, place] = factor
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def invert(basis, inverse, swaps):  # type: ignore[no-untyped-def]
+@loose
+def invert(basis: Any, inverse: Any, swaps: Any) -> Any:
     """Compute the inverse afresh: Gauss-Jordan in place, with partial pivoting."""
     rows, width = inverse.shape
     for place in range(rows):
@@ -120,8 +123,8 @@ def invert(basis, inverse, swaps):  # type: ignore[no-untyped-def]
                 inverse[row, best], inverse[row, col] = inverse[row, col], inverse[row, best]
 
 
-@njit(**SUMS)  # type: ignore[untyped-decorator]
-def furthest(points, order, count, costs, vectors, either):  # type: ignore[no-untyped-def]
+@reordered
+def furthest(points: Any, order: Any, count: Any, costs: Any, vectors: Any, either: Any) -> Any:
     """Return the point with the smallest cost + vectors[PRICE] . lifted point, or with the largest absolute value.
 
     ``costs`` may be empty; the answer is -1 if no value is negative (or, for ``either`` sign, other than zero).

@@ -66,8 +66,6 @@ Array: TypeAlias = np.ndarray[Any, Any]
 _THREAD_STATES = 10_000
 # Rows of values are asked for this many successors ahead: far enough to hide main memory, near enough to stay in L1.
 _AHEAD = 32
-# When both buffers of values fit a small second-level cache, asking ahead costs more than it hides.
-_PREFETCH_BYTES = 1 << 18
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
 _HELD = 8
 # A scalar sweep over a ragged layer pays for arranging it first from this many steps on.
@@ -89,8 +87,12 @@ def _taken(kind: Any, dimensions: int = 1) -> Any:
     return types.Array(kind, dimensions, "C")
 
 
-_POINTERS = (_given(types.int32), _given(types.int64))
-_LAYER = (*_POINTERS, _given(types.int32), _given(types.float64), _given(types.float64, 2))
+_IDS, _LONGS, _REALS = (_given(kind) for kind in (types.int32, types.int64, types.float64))
+_LONG_ROWS, _REAL_ROWS = (_given(kind, 2) for kind in (types.int64, types.float64))
+_IDS_OUT, _LONGS_OUT, _REALS_OUT = (_taken(kind) for kind in (types.int32, types.int64, types.float64))
+_LONG_ROWS_OUT, _REAL_ROWS_OUT = (_taken(kind, 2) for kind in (types.int64, types.float64))
+_POINTERS = (_IDS, _LONGS)
+_LAYER = (*_POINTERS, _IDS, _REALS, _REAL_ROWS)
 _POLICY = {1: types.uint8, 2: types.uint16}
 
 
@@ -137,7 +139,7 @@ class Arrangement(NamedTuple):
 @cache
 def _common_step(kind: Any) -> Callable[..., Any]:
     @_compiled(types.int64, _given(kind))
-    def common_step(pointers: Array) -> int:
+    def common_step(pointers: Array) -> Any:
         """Return the difference between neighbours if it is the same everywhere, else -1."""
         if pointers.shape[0] < 2:
             return -1
@@ -152,9 +154,7 @@ def _common_step(kind: Any) -> Callable[..., Any]:
 
 @cache
 def _weigh() -> Callable[..., Any]:
-    @_compiled(
-        types.void, _given(types.float64, 2), _given(types.float64), _given(types.int32), _taken(types.float64)
-    )
+    @_compiled(types.void, _REAL_ROWS, _REALS, _IDS, _REALS_OUT)
     def weigh(reward: Array, weights: Array, order: Array, out: Array) -> None:
         """Write the weighted reward of every choice, taken in the given order (an empty one means: as they are)."""
         objectives = weights.shape[0]
@@ -171,16 +171,7 @@ def _weigh() -> Callable[..., Any]:
 
 @cache
 def _sweep_regular(width: int, size: int) -> Callable[..., Any]:
-    @_compiled(
-        types.void,
-        types.int64,
-        _given(types.int32),
-        _given(types.float64),
-        _given(types.float64),
-        _taken(types.float64),
-        _taken(types.float64),
-        _taken(_POLICY[size], 3),
-    )
+    @_compiled(types.void, types.int64, _IDS, _REALS, _REALS, _REALS_OUT, _REALS_OUT, _taken(_POLICY[size], 3))
     def sweep_regular(
         actions: int, target: Array, prob: Array, earned: Array, source: Array, sink: Array, policy: Array
     ) -> None:
@@ -208,16 +199,7 @@ def _sweep_regular(width: int, size: int) -> Callable[..., Any]:
 
 @cache
 def _sweep_ragged(size: int) -> Callable[..., Any]:
-    @_compiled(
-        types.void,
-        *_POINTERS,
-        _given(types.int32),
-        _given(types.float64),
-        _given(types.float64),
-        _taken(types.float64),
-        _taken(types.float64),
-        _taken(_POLICY[size], 3),
-    )
+    @_compiled(types.void, *_POINTERS, _IDS, _REALS, _REALS, _REALS_OUT, _REALS_OUT, _taken(_POLICY[size], 3))
     def sweep_ragged(
         state_ptr: Array,
         choice_ptr: Array,
@@ -257,16 +239,16 @@ def _arrange() -> Callable[..., Any]:
     @_compiled(
         types.int64,
         *_POINTERS,
-        _given(types.int32),
-        _given(types.float64),
-        _taken(types.int32),
-        _taken(types.int32),
-        _taken(types.int32),
-        _taken(types.float64),
-        _taken(types.int32),
-        _taken(types.int64, 2),
-        _taken(types.int32),
-        _taken(types.int64, 2),
+        _IDS,
+        _REALS,
+        _IDS_OUT,
+        _IDS_OUT,
+        _IDS_OUT,
+        _REALS_OUT,
+        _IDS_OUT,
+        _LONG_ROWS_OUT,
+        _IDS_OUT,
+        _LONG_ROWS_OUT,
     )
     def arrange_blocks(
         state_ptr: Array,
@@ -281,7 +263,7 @@ def _arrange() -> Callable[..., Any]:
         choice_end: Array,
         state_out: Array,
         state_end: Array,
-    ) -> int:
+    ) -> Any:
         """Fill an arrangement and return the scratch it needs: two counting sorts in every block."""
         states = state_ptr.shape[0] - 1
         place = np.zeros(_CLASSES, np.int64)  # where the next member of a class goes
@@ -369,19 +351,19 @@ def _arrange() -> Callable[..., Any]:
 def _sweep_arranged(size: int) -> Callable[..., Any]:
     @_compiled(
         types.void,
-        _given(types.int32),
-        _given(types.int32),
-        _given(types.int32),
-        _given(types.float64),
-        _given(types.int32),
-        _given(types.int64, 2),
-        _given(types.int32),
-        _given(types.int64, 2),
-        _given(types.float64),
-        _taken(types.float64),
-        _taken(types.float64),
-        _taken(types.float64),
-        _taken(types.float64),
+        _IDS,
+        _IDS,
+        _IDS,
+        _REALS,
+        _IDS,
+        _LONG_ROWS,
+        _IDS,
+        _LONG_ROWS,
+        _REALS,
+        _REALS_OUT,
+        _REALS_OUT,
+        _REALS_OUT,
+        _REALS_OUT,
         _taken(_POLICY[size]),
         _taken(_POLICY[size], 3),
     )
@@ -404,12 +386,12 @@ def _sweep_arranged(size: int) -> Callable[..., Any]:
     ) -> None:
         """Sweep an arranged layer: per block, all values of choices of one width, then all states of one count."""
         for step in range(policy.shape[0] - 1, -1, -1):
-            i = np.int64(0)
+            start = np.int64(0)
             j = np.int64(0)
             for block in range(choice_end.shape[0]):
                 # Each width has its own loop, so the processor's stride detectors start anew; ask for the streams.
-                for i in range(i, choice_end[block, 0]):
-                    scratch[slot[i]] = at(earned, i)
+                for i in range(start, choice_end[block, 0]):
+                    scratch[np.int64(at(slot, i))] = at(earned, i)
                 for i in range(choice_end[block, 0], choice_end[block, 1]):
                     prefetch(prob, j + 128)
                     prefetch(target, j + 256)
@@ -457,7 +439,7 @@ def _sweep_arranged(size: int) -> Callable[..., Any]:
                         value = fma(at(prob, j), at(source, np.int64(at(target, j))), value)
                         j += 1
                     scratch[np.int64(at(slot, i))] = value
-                i = choice_end[block, 9]
+                start = choice_end[block, 9]
 
                 place = block * _BLOCK
                 begin = np.int64(0)
@@ -573,13 +555,13 @@ def _backward_one(
 
 
 @cache
-def _sweep_lanes(lanes: int, held: int, ahead: int, size: int) -> Callable[..., Any]:
+def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
     @_compiled(
         types.void,
         *_LAYER,
-        _given(types.float64, 2),
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
+        _REAL_ROWS,
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
         _taken(_POLICY[size]),
         types.int64,
         types.int64,
@@ -618,11 +600,10 @@ def _sweep_lanes(lanes: int, held: int, ahead: int, size: int) -> Callable[..., 
                         value = lane_fma(at(reward, row + i), load(weights, i * lanes, lanes), value)
                     stop = at(choice_ptr, choice + 1)
                     while entry < stop:
-                        if ahead > 0:
-                            soon = np.int64(at(target, min(entry + ahead, final))) * lanes
-                            prefetch(source, soon)
-                            if lanes > 8:
-                                prefetch(source, soon + 8)
+                        soon = np.int64(at(target, min(entry + _AHEAD, final))) * lanes
+                        prefetch(source, soon)
+                        if lanes > 8:
+                            prefetch(source, soon + 8)
                         value = gather_fma(at(prob, entry), source, np.int64(at(target, entry)) * lanes, value)
                         entry += 1
                     better = greater(value, best)
@@ -663,7 +644,7 @@ def _filled(part: Array, lanes: int) -> Array:
 
 
 def _chunks(count: int, threads: int) -> list[tuple[int, int]]:
-    """Return (first column, number of columns) of each chunk of a batch: sixteen at a time, eight where threads idle."""
+    """Return (first column, number of columns) of each chunk: sixteen, or eight where threads would be idle."""
     size = 8 if -(-count // 8) <= threads else 16
     return [(column, min(size, count - column)) for column in range(0, count, size)]
 
@@ -718,7 +699,7 @@ def backward(
         part = slice(column, column + used)
         source, sink = _filled(values[:, part], lanes), _rows(states, lanes)
         weights_by_objective = _filled(weights[part].T, lanes)
-        kernel = _sweep_lanes(lanes, held, _AHEAD if source.nbytes > _PREFETCH_BYTES else 0, size)
+        kernel = _sweep_lanes(lanes, held, size)
         picks = np.empty(lanes, policy.dtype)
         kernel(*layer, weights_by_objective, source, sink, picks, column, used, policy)
         values[:, part] = (sink if steps % 2 else source)[:, :used]
@@ -733,13 +714,13 @@ def _sweep_lexicographic(held: int, size: int) -> Callable[..., Any]:
     @_compiled(
         types.void,
         *_LAYER,
-        _given(types.float64, 2),
-        _given(types.float64),
-        _given(types.float64, 2),
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
+        _REAL_ROWS,
+        _REALS,
+        _REAL_ROWS,
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
         _taken(types.float64, 3),
         _taken(_POLICY[size]),
         types.int64,
@@ -886,11 +867,11 @@ def _push_columns(size: int) -> Callable[..., Any]:
         _given(_POLICY[size], 3),
         types.int64,
         types.int64,
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
-        _taken(types.float64, 2),
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
+        _REAL_ROWS_OUT,
         _taken(types.uint64, 2),
-        _taken(types.float64),
+        _REALS_OUT,
     )
     def push_columns(
         state_ptr: Array,
@@ -985,19 +966,7 @@ def forward(
         marks = np.empty((2, -(-states // 64)), np.uint64)
         earned = np.empty(reward.shape[1])
         kernel(
-            state_ptr,
-            choice_ptr,
-            target,
-            prob,
-            reward,
-            policy,
-            column,
-            used,
-            occupancy,
-            totals,
-            mass,
-            marks,
-            earned,
+            state_ptr, choice_ptr, target, prob, reward, policy, column, used, occupancy, totals, mass, marks, earned
         )
 
     share = -(-count // threads)
@@ -1011,9 +980,7 @@ def forward(
 
 @cache
 def _evaluate(lanes: int) -> Callable[..., Any]:
-    @_compiled(
-        types.void, *_LAYER, _given(types.float64), _given(types.float64, 2), _taken(types.float64, 2)
-    )
+    @_compiled(types.void, *_LAYER, _REALS, _REAL_ROWS, _REAL_ROWS_OUT)
     def evaluate(
         state_ptr: Array,
         choice_ptr: Array,
@@ -1066,9 +1033,7 @@ def evaluate_step(
 
 @cache
 def _occupy() -> Callable[..., Any]:
-    @_compiled(
-        types.void, *_LAYER[:4], _given(types.float64), _given(types.float64), _taken(types.float64)
-    )
+    @_compiled(types.void, *_LAYER[:4], _REALS, _REALS, _REALS_OUT)
     def occupy(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
     ) -> None:
@@ -1105,17 +1070,7 @@ def occupancy_step(
 
 @cache
 def _roll() -> Callable[..., Any]:
-    @_compiled(
-        types.void,
-        *_LAYER[:4],
-        _given(types.float64),
-        _given(types.int64),
-        _given(types.float64),
-        _given(types.float64),
-        _taken(types.int64),
-        _taken(types.int64),
-        _taken(types.int64),
-    )
+    @_compiled(types.void, *_LAYER[:4], _REALS, _LONGS, _REALS, _REALS, _LONGS_OUT, _LONGS_OUT, _LONGS_OUT)
     def roll(
         state_ptr: Array,
         choice_ptr: Array,

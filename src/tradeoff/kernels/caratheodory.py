@@ -14,7 +14,7 @@ lower rank need no special case and leave rank+1 points.
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from tradeoff.kernels.basis import (
     CENTRE,
@@ -22,28 +22,22 @@ from tradeoff.kernels.basis import (
     ENTER,
     EPSILON,
     INVERSE_SCALE,
-    LOOSE,
     MASK,
     PAD,
     PRICE,
-    ROUNDING,
     SPARE,
     STEP,
-    SUMS,
-    TINY_PIVOT,
     VECTORS,
     WEIGHT,
-    exchange,
     furthest,
     invert,
     lift,
     measure,
     solve,
 )
+from tradeoff.kernels.chunks import absorb, begin, gather
 from tradeoff.kernels.exact import (
-    HELPER,
     HIGH,
-    KERNEL,
     LOW,
     MEAN,
     REST,
@@ -55,71 +49,23 @@ from tradeoff.kernels.exact import (
     Matrix,
     Vector,
     float64,
+    helper,
     int64,
+    kernel,
     shortfall,
     survey,
 )
 
-DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
-NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
-CLIPPED = 1e-17  # ... and this much after it
-TRUSTED = 2e-15  # a result with a larger error than this is computed again by other means
+tuple_of: Any = types.Tuple
+
 CHUNK = 256  # most points in one chunk
 BUCKETS = 1024  # for the order of weights: 64 powers of two, 16 steps in each
+CLIPPED = 1e-17  # a weight this little below zero after the last solve is zero
+TRUSTED = 3e-15  # a result with a larger error than this is computed again by other means
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def beyond(block, used, inverse, place):  # type: ignore[no-untyped-def]
-    """Return which of the block's points has the most negative coordinate at ``place``, or -1 if none has."""
-    size = block.shape[0] - 2
-    mass = block[size]
-    price = block[size + 1]
-    constant = inverse[size, place]
-    for t in range(used):
-        price[t] = constant
-    for j in range(size):
-        factor = inverse[j, place]
-        for t in range(used):
-            price[t] += factor * block[j, t]
-    best = 0.0
-    found = -1
-    for t in range(used):
-        if price[t] < best and mass[t] > 0.0:
-            best = price[t]
-            found = t
-    return found
-
-
-@njit(**SUMS)  # type: ignore[untyped-decorator]
-def total(block, used, column):  # type: ignore[no-untyped-def]
-    """Leave the sum of mass times lifted point over the block in ``column``."""
-    size = block.shape[0] - 2
-    for j in range(size):
-        amount = 0.0
-        for t in range(used):
-            amount += block[size, t] * block[j, t]
-        column[j] = amount
-    amount = 0.0
-    for t in range(used):
-        amount += block[size, t]
-    column[size] = amount
-
-
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def gather(points, weights, order, start, used, vectors, taken, block):  # type: ignore[no-untyped-def]
-    """Fill the block with the lifted points order[start:start + used], a coordinate per row, and their masses."""
-    size = points.shape[1]
-    centre = vectors[CENTRE]
-    inverse_scale = vectors[INVERSE_SCALE]
-    for t in range(used):
-        i = order[start + t]
-        block[size, t] = 0.0 if taken[i] else weights[i]
-        for j in range(size):
-            block[j, t] = (points[i, j] - centre[j]) * inverse_scale[j]
-
-
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def heaviest_first(weights, order):  # type: ignore[no-untyped-def]
+@helper
+def heaviest_first(weights: Any, order: Any) -> Any:
     """Return how many weights are positive, their places left in ``order``: decreasing, to within a part in 16.
 
     A stable counting sort over the leading bits takes one pass where a full sort would cost more than all the rest.
@@ -141,180 +87,11 @@ def heaviest_first(weights, order):  # type: ignore[no-untyped-def]
     return starts[BUCKETS - 1]
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def enlist(points, weights, i, place, vectors, basis, support, taken):  # type: ignore[no-untyped-def]
-    """Give the row of a unit column to point i, with all its weight."""
-    lift(points, i, vectors, basis[place])
-    vectors[WEIGHT, place] = weights[i]
-    vectors[MASK, place] = 1.0
-    support[place] = i
-    taken[i] = 1
+Reduced = tuple_of((int64, int64, Indices, Indices, Matrix, Matrix))
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def begin(points, weights, order, count, block, vectors, basis, inverse, support, swaps, taken):  # type: ignore[no-untyped-def]
-    """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
-    rows, width = inverse.shape
-    size = rows - 1
-    for place in range(rows):
-        support[place] = -1
-        for q in range(width):
-            basis[place, q] = 0.0
-        basis[place, place] = 1.0
-    # Gaussian elimination over a window of the first points, the row of ones first.
-    window = min(count, 2 * rows + 8)
-    gather(points, weights, order, int64(0), window, vectors, taken, block)
-    enlist(points, weights, order[0], size, vectors, basis, support, taken)
-    rank = 1
-    peaks = vectors[SPARE]
-    for j in range(size):
-        first = block[j, 0]
-        peak = 0.0
-        for t in range(window):
-            block[j, t] -= first
-            peak = max(peak, abs(block[j, t]))
-        peaks[j] = max(DECISIVE * peak, 1e-6)
-    factors = block[size]
-    for j in range(size):
-        best = peaks[j]
-        pivot = -1
-        for t in range(window):
-            if abs(block[j, t]) > best:
-                best = abs(block[j, t])
-                pivot = t
-        if pivot < 0:
-            continue
-        enlist(points, weights, order[pivot], j, vectors, basis, support, taken)
-        rank += 1
-        reciprocal = 1.0 / block[j, pivot]
-        for t in range(window):
-            factors[t] = block[j, t] * reciprocal
-        factors[pivot] = 1.0
-        for row in range(j + 1, size):
-            amount = block[row, pivot]
-            for t in range(window):
-                block[row, t] -= factors[t] * amount
-    invert(basis, inverse, swaps)
-    # Rows that the window left: the point that has most in a generic mixture of them, over all points. Rounding of the
-    # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.
-    price = vectors[PRICE]
-    while True:
-        price[:] = 0.0
-        mix = 0.5
-        for place in range(rows):
-            if support[place] < 0:
-                mix = (mix + 0.6180339887498949) % 1.0
-                for row in range(rows):
-                    price[row] += (0.5 + mix) * inverse[row, place]
-        rounding = 0.0
-        for row in range(rows):
-            rounding += abs(price[row]) * vectors[ROUNDING, row]
-        if rounding == 0.0:
-            return rank
-        i = furthest(points, order, count, points[0, :0], vectors, True)
-        if i < 0 or taken[i]:
-            return rank
-        column = vectors[COLUMN]
-        enter = vectors[ENTER]
-        lift(points, i, vectors, column)
-        amount = 0.0
-        for row in range(rows):
-            amount += price[row] * column[row]
-        if abs(amount) <= rounding:
-            return rank
-        solve(inverse, basis, column, enter, vectors[SPARE])
-        place = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
-        best = 0.0
-        for q in range(rows):
-            if support[q] < 0 and abs(enter[q]) > best:
-                best = abs(enter[q])
-                place = q
-        if place < 0:
-            return rank
-        enlist(points, weights, i, place, vectors, basis, support, taken)
-        rank += 1
-        invert(basis, inverse, swaps)
-
-
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def absorb(block, order, start, used, vectors, basis, inverse, support, swaps, pivots):  # type: ignore[no-untyped-def]
-    """Move the mass of the block's points onto the basis, which changes where a weight would go below zero.
-
-    Takes and returns the number of exchanges since the inverse was last computed afresh.
-    """
-    rows, width = inverse.shape
-    size = rows - 1
-    weight, step, column, spare = vectors[WEIGHT], vectors[STEP], vectors[COLUMN], vectors[SPARE]
-    enter, mask = vectors[ENTER], vectors[MASK]
-    share = 1.0  # of the block's mass that is still to be moved
-    total(block, used, column)
-    solve(inverse, basis, column, step, spare)
-    for q in range(width):
-        step[q] *= mask[q]
-    while True:
-        part = 1.0
-        place = int64(-1)
-        for q in range(rows):
-            if weight[q] + step[q] < -NEGATIVE:
-                reach = max(weight[q], 0.0) / -step[q]
-                if reach < part:
-                    part = reach
-                    place = q
-        if place < 0:
-            for q in range(width):
-                weight[q] += step[q]
-            return pivots
-        t = beyond(block, used, inverse, place)
-        sound = False
-        if t >= 0:
-            noise = 1.0
-            for j in range(size):
-                column[j] = block[j, t]
-                noise += abs(column[j] * inverse[j, place])
-            column[size] = 1.0
-            solve(inverse, basis, column, enter, spare)
-            for q in range(width):
-                enter[q] *= mask[q]
-            sound = enter[place] < -1e-12 * noise
-        if not sound:
-            # No point lies beyond the facet: what seemed to cross it was rounding.
-            weight[place] = max(weight[place], 0.0)
-            step[place] = 0.0
-            continue
-        share *= 1.0 - part
-        entering = share * block[size, t]
-        block[size, t] = 0.0
-        pivot = enter[place]
-        for q in range(width):
-            weight[q] += part * step[q]
-            step[q] = (1.0 - part) * step[q] - entering * enter[q]
-        ratio = step[place] / pivot
-        for q in range(width):
-            step[q] -= ratio * enter[q]
-        step[place] = ratio
-        weight[place] = entering
-        support[place] = order[start + t]
-        for q in range(rows):
-            basis[place, q] = column[q]
-        pivots += 1
-        if -pivot < TINY_PIVOT or pivots > 100 + rows:
-            invert(basis, inverse, swaps)
-            pivots = 0
-            total(block, used, column)
-            for q in range(rows):
-                column[q] *= share
-            solve(inverse, basis, column, step, spare)
-            for q in range(width):
-                step[q] *= mask[q]
-        else:
-            exchange(inverse, enter, place)
-
-
-Reduced = types.Tuple((int64, int64, Indices, Indices, Matrix, Matrix))
-
-
-@njit(Reduced(FixedMatrix, FixedVector, FixedIndices), **KERNEL)  # type: ignore[untyped-decorator]
-def reduce(points, weights, given):  # type: ignore[no-untyped-def]
+@kernel(Reduced(FixedMatrix, FixedVector, FixedIndices))
+def reduce(points: Any, weights: Any, given: Any) -> Any:
     """Return what ``survey`` says, how many points have weight, their order, the support, its workspace, the summary.
 
     The points are taken in the order ``given``, or the heaviest first if that is empty.
@@ -362,8 +139,8 @@ def reduce(points, weights, given):  # type: ignore[no-untyped-def]
     return verdict, positive, order, support, work, summary
 
 
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def discrepancy(points, support, weights, summary, vectors, missing, spare):  # type: ignore[no-untyped-def]
+@helper
+def discrepancy(points: Any, support: Any, weights: Any, summary: Any, vectors: Any, missing: Any, spare: Any) -> Any:
     """Return the largest error of the mean (of the coordinate's scale) and of the sum of the weights.
 
     ``missing`` receives what is missing of the lifted mean.
@@ -380,8 +157,8 @@ def discrepancy(points, support, weights, summary, vectors, missing, spare):  # 
     return error if error == error else np.inf
 
 
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def collect(support, weight, error):  # type: ignore[no-untyped-def]
+@helper
+def collect(support: Any, weight: Any, error: Any) -> Any:
     """Return the places with positive weight in increasing order, their weights, and the error."""
     kept = 0
     for q in range(support.shape[0]):
@@ -403,11 +180,11 @@ def collect(support, weight, error):  # type: ignore[no-untyped-def]
     return indices, shares, error
 
 
-Kept = types.Tuple((Indices, Vector, float64))
+Kept = tuple_of((Indices, Vector, float64))
 
 
-@njit(Kept(FixedMatrix, FixedVector, int64, Indices, Indices, Matrix, Matrix), **KERNEL)  # type: ignore[untyped-decorator]
-def settle(points, target, count, order, support, work, summary):  # type: ignore[no-untyped-def]
+@kernel(Kept(FixedMatrix, FixedVector, int64, Indices, Indices, Matrix, Matrix))
+def settle(points: Any, target: Any, count: Any, order: Any, support: Any, work: Any, summary: Any) -> Any:
     """Return the rows kept, their weights and the error, after the last solves against the mean (or ``target``) itself.
 
     A weight that the true mean makes negative is that of a point which rounding kept one exchange too long: the dual
@@ -433,7 +210,7 @@ def settle(points, target, count, order, support, work, summary):  # type: ignor
             # Affinely independent: there is nothing to reduce, and the weights are what they were.
             return collect(support, weight, 0.0)
     swaps = np.empty(rows, np.int64)
-    for repair in range(24):
+    for _ in range(24):
         for correction in range(6):
             error = discrepancy(points, support, weight, summary, vectors, column, spare)
             if correction >= 2 and error <= 3 * EPSILON:

@@ -30,8 +30,9 @@ def eliminate(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tu
     """
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     shares = weights[rows] / weights[rows].sum()
-    spread = np.abs(points[rows] - mean).max(axis=0, initial=0.0)
-    inverse = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 4 * np.finfo(float).eps * np.abs(mean))
+    # Relative to a coordinate's largest value, not its spread: that is what its rounding is relative to.
+    reach = np.abs(points[rows]).max(axis=0, initial=0.0)
+    inverse = np.divide(1.0, reach, out=np.zeros_like(reach), where=reach > 0)
     groups = 2 * (points.shape[1] + 1)
     while True:
         lifted = np.column_stack([(points[rows] - mean) * inverse, np.ones(len(rows))])
@@ -52,18 +53,19 @@ def _empty_groups(means: Matrix, masses: Vector) -> Vector:
     rank = int(np.count_nonzero(singular > DEPENDENT * singular[0]))
     null = transposed[rank:]
     masses = masses.copy()
+    alive = np.arange(len(masses))
     while len(null):
-        direction = null[0]
-        limits = np.divide(masses, direction, out=np.full_like(masses, np.inf), where=direction > 0)
+        direction = null[0] if null[0].max() > 0 else -null[0]
+        limits = np.divide(masses[alive], direction, out=np.full(len(alive), np.inf), where=direction > 0)
         emptied = int(np.argmin(limits))
-        masses = np.maximum(masses - limits[emptied] * direction, 0.0)
-        masses[emptied] = 0.0
-        # Reflect the directions so that only the first still touches the emptied group, and drop that one.
+        masses[alive] = np.maximum(masses[alive] - limits[emptied] * direction, 0.0)
+        masses[alive[emptied]] = 0.0
+        # Reflect the directions so that only the first still touches the emptied group, and drop both.
         mirror = null[:, emptied].copy()
-        length = float(np.linalg.norm(mirror))
-        mirror[0] += length if mirror[0] >= 0 else -length
+        mirror[0] += np.copysign(np.linalg.norm(mirror), mirror[0])
         null = null - np.outer(mirror * (2.0 / float(mirror @ mirror)), mirror @ null)
-        null = null[1:]
+        null = np.delete(null[1:], emptied, axis=1)
+        alive = np.delete(alive, emptied)
     return masses
 
 
@@ -81,7 +83,7 @@ def _corrected(
         lost = missing[-1]
         lifted = np.column_stack([(points[rows] - mean) * inverse, np.ones(len(rows))])
         residual = np.append((missing[:-1] - mean * lost) * inverse, lost)
-        change = np.linalg.lstsq(lifted.T, residual, rcond=1e-13)[0]
+        change = np.linalg.lstsq(lifted.T, residual, rcond=1e-15)[0]
         falling = change < 0
         limit = float(np.min(-shares[falling] / change[falling], initial=1.0))
         shares = shares + limit * change

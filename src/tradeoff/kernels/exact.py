@@ -5,14 +5,16 @@ wrong by up to n roundings, which for equal weights do not cancel; these kernels
 (Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the answer is as good as one rounding.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
 
-float64 = types.float64
-int64 = types.int64
+from tradeoff.kernels import vector
+
+float64: Any = types.float64
+int64: Any = types.int64
 Vector = types.Array(float64, 1, "C")
 Matrix = types.Array(float64, 2, "C")
 Indices = types.Array(int64, 1, "C")
@@ -22,9 +24,17 @@ FixedIndices = types.Array(int64, 1, "C", readonly=True)
 FixedMatrix = types.Array(float64, 2, "C", readonly=True)
 
 # A kernel that Python calls is compiled for one signature when its module is imported, or loaded from the cache. Its
-# helpers are compiled with it and live inside it: a cache file for each of them would cost more to load than all the rest.
-KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+# helpers are compiled with it and live inside it: a cache file for each would cost more to load than all the rest.
+Decorator = Callable[[Callable[..., Any]], Any]
 HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+helper: Decorator = njit(**HELPER)
+fma: Any = vector.fma
+
+
+def kernel(signature: Any) -> Decorator:
+    """Return the decorator for a function that Python calls."""
+    return njit(signature, cache=True, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+
 
 # What ``survey`` found; any value from 0 up is the place of the first weight that is negative or not a number.
 SOUND = -1
@@ -34,18 +44,8 @@ NOT_FINITE = -2
 MEAN, REST, LOW, HIGH = 0, 1, 2, 3
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def fused(_context: Any, _left: Any, _right: Any, _addend: Any) -> Any:
-    """Return left * right + addend with one rounding, whatever the processor."""
-
-    def generate(_codegen: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return float64(float64, float64, float64), generate
-
-
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def survey(points, weights, summary):  # type: ignore[no-untyped-def]
+@helper
+def survey(points: Any, weights: Any, summary: Any) -> Any:
     """Return SOUND and the weighted mean (in two parts), smallest and largest value of each coordinate in ``summary``.
 
     Points of weight 0 count for neither; the mean is divided by the sum of the weights, which is left in the last
@@ -70,7 +70,7 @@ def survey(points, weights, summary):  # type: ignore[no-untyped-def]
         for j in range(size):
             value = points[i, j]
             product = weight * value
-            slip = fused(weight, value, -product)
+            slip = fma(weight, value, -product)
             old = mean[j]
             new = old + product
             part = new - old
@@ -88,15 +88,18 @@ def survey(points, weights, summary):  # type: ignore[no-untyped-def]
         return SOUND if total == 0.0 else NOT_FINITE
     for j in range(size):
         quotient = mean[j] / total
-        rest[j] = (fused(-quotient, total, mean[j]) + (rest[j] - quotient * total_rest)) / total
-        mean[j] = quotient
+        remainder = (fma(-quotient, total, mean[j]) + (rest[j] - quotient * total_rest)) / total
+        mean[j] = quotient + remainder
+        rest[j] = remainder - (mean[j] - quotient)
     mean[size] = total
     rest[size] = total_rest
     return SOUND
 
 
-@njit(**HELPER)  # type: ignore[untyped-decorator]
-def shortfall(points, support, weights, target, target_rest, missing, scratch):  # type: ignore[no-untyped-def]
+@helper
+def shortfall(
+    points: Any, support: Any, weights: Any, target: Any, target_rest: Any, missing: Any, scratch: Any
+) -> Any:
     """Leave target - sum of weights * points in ``missing``, and 1 - sum of weights in its place k.
 
     ``support`` holds the rows of the points; a negative one stands for no point.
@@ -115,7 +118,7 @@ def shortfall(points, support, weights, target, target_rest, missing, scratch): 
         for j in range(size):
             value = points[row, j]
             product = weight * value
-            slip = fused(weight, value, -product)
+            slip = fma(weight, value, -product)
             old = missing[j]
             new = old + product
             part = new - old

@@ -47,7 +47,7 @@ _I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _ELEMENT = {"f": _DOUBLE, "i": _I64, "m": _I1}
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """The type of `count` doubles ("f"), 64-bit integers ("i") or truth values ("m") in registers."""
 
     def __init__(self, count: int, kind: str = "f") -> None:
@@ -56,7 +56,7 @@ class Lanes(types.Type):  # type: ignore[misc]
         super().__init__(name=f"Lanes({count}, {kind})")
 
 
-class Block(types.Type):  # type: ignore[misc]
+class Block(types.Type):
     """The type of `rows` vectors of `count` doubles, meant to stay in registers through a loop."""
 
     def __init__(self, rows: int, count: int) -> None:
@@ -66,20 +66,22 @@ class Block(types.Type):  # type: ignore[misc]
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Lanes) -> None:
-        super().__init__(manager, kind, ir.VectorType(_ELEMENT[kind.kind], kind.count))
+        super().__init__(manager, kind, ir.VectorType(_ELEMENT[kind.kind], kind.count))  # type: ignore[no-untyped-call]
 
 
 @register_model(Block)
-class _BlockModel(models.PrimitiveModel):  # type: ignore[misc]
+class _BlockModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Block) -> None:
-        super().__init__(manager, kind, ir.ArrayType(ir.VectorType(_DOUBLE, kind.count), kind.rows))
+        row = ir.VectorType(_DOUBLE, kind.count)
+        super().__init__(manager, kind, ir.ArrayType(row, kind.rows))  # type: ignore[no-untyped-call]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     """Return the address of `array[index]`, unchecked."""
-    return builder.gep(make_array(array_type)(context, builder, array).data, [index])
+    view = make_array(array_type)(context, builder, array)  # type: ignore[no-untyped-call]
+    return builder.gep(view.data, [index])
 
 
 def _splat(builder: Any, scalar: Any, count: int) -> Any:
@@ -100,12 +102,17 @@ def _call_fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return builder.call(function, [x, y, z])
 
 
+def _operation(define: Callable[..., Any]) -> Any:
+    """Return the intrinsic that a definition describes, as something a type checker lets kernels call."""
+    return intrinsic(prefer_literal=True)(define)
+
+
 def _literal(kind: Any) -> int:
     """Return the value of a compile-time integer."""
     return int(kind.literal_value)
 
 
-@intrinsic(prefer_literal=True)
+@_operation
 def load(typing: Any, array: Any, index: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     """Return `count` doubles from a flat array, starting at `index`."""
     lanes = Lanes(_literal(count))
@@ -118,7 +125,7 @@ def load(typing: Any, array: Any, index: Any, count: Any) -> tuple[Any, Callable
     return lanes(array, types.intp, count), generate
 
 
-@intrinsic
+@_operation
 def store(typing: Any, array: Any, index: Any, row: Any) -> tuple[Any, Callable[..., Any]]:
     """Write the doubles of `row` into a flat array, starting at `index`."""
 
@@ -130,7 +137,7 @@ def store(typing: Any, array: Any, index: Any, row: Any) -> tuple[Any, Callable[
     return types.void(array, types.intp, row), generate
 
 
-@intrinsic
+@_operation
 def store_narrow(typing: Any, array: Any, index: Any, row: Any) -> tuple[Any, Callable[..., Any]]:
     """Write integer lanes into a flat array of narrower integers, starting at `index`, dropping the high bits."""
 
@@ -144,7 +151,7 @@ def store_narrow(typing: Any, array: Any, index: Any, row: Any) -> tuple[Any, Ca
     return types.void(array, types.intp, row), generate
 
 
-@intrinsic(prefer_literal=True)
+@_operation
 def broadcast(typing: Any, scalar: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     """Return `count` lanes that all hold `scalar`, a double or an integer."""
     real = isinstance(scalar, types.Float)
@@ -156,7 +163,7 @@ def broadcast(typing: Any, scalar: Any, count: Any) -> tuple[Any, Callable[..., 
     return lanes(types.float64 if real else types.int64, count), generate
 
 
-@intrinsic
+@_operation
 def fma(typing: Any, x: Any, y: Any, z: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x * y + z of three doubles, rounded once."""
 
@@ -166,7 +173,7 @@ def fma(typing: Any, x: Any, y: Any, z: Any) -> tuple[Any, Callable[..., Any]]:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@intrinsic
+@_operation
 def lane_fma(typing: Any, x: Any, y: Any, z: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x * y + z in every lane for a scalar x, rounded once."""
 
@@ -176,7 +183,7 @@ def lane_fma(typing: Any, x: Any, y: Any, z: Any) -> tuple[Any, Callable[..., An
     return z(types.float64, y, z), generate
 
 
-@intrinsic
+@_operation
 def gather_fma(typing: Any, x: Any, array: Any, index: Any, z: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x * array[index : index + lanes] + z in every lane for a scalar x, rounded once."""
 
@@ -189,7 +196,7 @@ def gather_fma(typing: Any, x: Any, array: Any, index: Any, z: Any) -> tuple[Any
     return z(types.float64, array, types.intp, z), generate
 
 
-@intrinsic(prefer_literal=True)
+@_operation
 def block_load(typing: Any, array: Any, rows: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the first `rows` rows of `count` doubles of a flat array, to be held in registers."""
     block = Block(_literal(rows), _literal(count))
@@ -206,7 +213,7 @@ def block_load(typing: Any, array: Any, rows: Any, count: Any) -> tuple[Any, Cal
     return block(array, rows, count), generate
 
 
-@intrinsic
+@_operation
 def block_fma(typing: Any, array: Any, index: Any, block: Any, z: Any) -> tuple[Any, Callable[..., Any]]:
     """Return z plus the sum over i of array[index + i] * row i of the block, one fma after the other in that order."""
 
@@ -222,7 +229,7 @@ def block_fma(typing: Any, array: Any, index: Any, block: Any, z: Any) -> tuple[
     return z(array, types.intp, block, z), generate
 
 
-@intrinsic
+@_operation
 def subtract(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x - y in every lane."""
 
@@ -232,7 +239,7 @@ def subtract(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     return x(x, y), generate
 
 
-@intrinsic
+@_operation
 def greater(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     """Return where x > y."""
 
@@ -242,7 +249,7 @@ def greater(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     return Lanes(x.count, "m")(x, y), generate
 
 
-@intrinsic
+@_operation
 def not_less(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     """Return where x >= y."""
 
@@ -252,7 +259,7 @@ def not_less(typing: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     return Lanes(x.count, "m")(x, y), generate
 
 
-@intrinsic
+@_operation
 def select(typing: Any, where: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x where the condition holds and y elsewhere."""
 
@@ -262,7 +269,7 @@ def select(typing: Any, where: Any, x: Any, y: Any) -> tuple[Any, Callable[..., 
     return x(where, x, y), generate
 
 
-@intrinsic
+@_operation
 def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     """Ask for the cache line of `array[index]` to be read soon; any index is harmless."""
 
@@ -271,15 +278,14 @@ def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., An
             _pointer(context, builder, signature.args[0], arguments[0], arguments[1]), _I8.as_pointer()
         )
         kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
-        name = "llvm.prefetch.p0"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        function = builder.module.declare_intrinsic("llvm.prefetch", [_I8.as_pointer()], kind)
         builder.call(function, [address, *(ir.Constant(_I32, flag) for flag in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
 
 
-@intrinsic
+@_operation
 def count_trailing_zeros(typing: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the position of the lowest bit that is set in a nonzero 64-bit word."""
 
@@ -289,7 +295,7 @@ def count_trailing_zeros(typing: Any, word: Any) -> tuple[Any, Callable[..., Any
     return types.int64(types.uint64), generate
 
 
-@intrinsic
+@_operation
 def at(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     """Return `array[index]` of a flat array without numba's test for a negative index."""
 
@@ -299,7 +305,7 @@ def at(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     return array.dtype(array, types.intp), generate
 
 
-@intrinsic(prefer_literal=True)
+@_operation
 def gather_dot(
     typing: Any, prob: Any, target: Any, values: Any, index: Any, count: Any, start: Any
 ) -> tuple[Any, Callable[..., Any]]:
@@ -320,11 +326,12 @@ def gather_dot(
     return types.float64(prob, target, values, types.intp, count, types.float64), generate
 
 
-@intrinsic
+@_operation
 def choose(typing: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
     """Return x if the condition holds, else y, without a branch that could be mispredicted."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
 
-    return x(types.boolean, x, x), generate
+    kind = types.unliteral(x)
+    return kind(types.boolean, kind, kind), generate

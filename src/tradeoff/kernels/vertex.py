@@ -1,16 +1,15 @@
 """The vertex that a linear objective likes best: primal simplex steps from the basis that the push leaves.
 
-Every vertex of {w >= 0 : sum of w (x, 1) = (mean, 1)} represents the mean exactly, so which one is shown to a person is a
-free choice (Section 4 of the paper asks only for k+1 trajectories). There is no feasibility tolerance: an event of
+Every vertex of {w >= 0 : sum of w (x, 1) = (mean, 1)} represents the mean exactly, so which one is shown to a person is
+a free choice (Section 4 of the paper asks only for k+1 trajectories). There is no feasibility tolerance: an event of
 probability 1e-12 is as binding as any other, because the last solve is ``settle``'s, against the mean itself.
 """
 
-from numba import njit
+from typing import Any
 
 from tradeoff.kernels.basis import (
     COLUMN,
     ENTER,
-    LOOSE,
     MASK,
     PRICE,
     SPARE,
@@ -21,16 +20,17 @@ from tradeoff.kernels.basis import (
     furthest,
     invert,
     lift,
+    loose,
     solve,
 )
-from tradeoff.kernels.exact import KERNEL, FixedMatrix, FixedVector, Indices, Matrix, int64
+from tradeoff.kernels.exact import FixedMatrix, FixedVector, Indices, Matrix, int64, kernel
 
 GAIN = 1e-11  # a step must promise at least this much of the largest cost
 DEGENERATE = 1e-16  # a step shorter than this has not moved
 
 
-@njit(**LOOSE)  # type: ignore[untyped-decorator]
-def leaving(weight, enter, rows):  # type: ignore[no-untyped-def]
+@loose
+def leaving(weight: Any, enter: Any, rows: Any) -> Any:
     """Return the place whose weight reaches zero first; of those within rounding, the one with the largest pivot."""
     reach = 1e300
     for q in range(rows):
@@ -45,10 +45,8 @@ def leaving(weight, enter, rows):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit(  # type: ignore[untyped-decorator]
-    int64(FixedMatrix, FixedVector, int64, Indices, Indices, Matrix), **KERNEL
-)
-def steer(points, costs, count, order, support, work):  # type: ignore[no-untyped-def]
+@kernel(int64(FixedMatrix, FixedVector, int64, Indices, Indices, Matrix))
+def steer(points: Any, costs: Any, count: Any, order: Any, support: Any, work: Any) -> Any:
     """Return the number of simplex steps that took the basis to the one of least total cost."""
     rows = points.shape[1] + 1
     vectors = work[:VECTORS]
@@ -56,6 +54,12 @@ def steer(points, costs, count, order, support, work):  # type: ignore[no-untype
     inverse = work[VECTORS + rows :]
     weight, column, spare = vectors[WEIGHT], vectors[COLUMN], vectors[SPARE]
     enter, mask, price = vectors[ENTER], vectors[MASK], vectors[PRICE]
+    rank = 0
+    for q in range(rows):
+        if support[q] >= 0:
+            rank += 1
+    if rank == count:
+        return 0
     largest = 0.0
     for t in range(count):
         largest = max(largest, abs(costs[order[t]]))
@@ -75,6 +79,9 @@ def steer(points, costs, count, order, support, work):  # type: ignore[no-untype
         i = furthest(points, order, count, costs, vectors, False)
         if i < 0:
             return step
+        for q in range(rows):
+            if support[q] == i:  # what seems to be gained is rounding
+                return step
         lift(points, i, vectors, column)
         gain = costs[i]
         for row in range(rows):

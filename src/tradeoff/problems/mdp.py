@@ -78,6 +78,13 @@ class MDP(Framed):
         self.horizon = building.horizon_from(horizon)
         if len(layers) not in (1, self.horizon):
             raise ProblemError(f"{len(layers)} steps are described, but the horizon is {self.horizon}; describe each")
+        for step, layer in enumerate(layers):
+            changed = np.flatnonzero(layer.ends != layers[0].ends)
+            if len(changed):
+                raise ProblemError(
+                    f"state {states[changed[0]]!r} has actions at some steps but none at others (compare steps 0 and "
+                    f"{step}); give it an action at every step, or at none, which makes it an end"
+                )
         self.objectives = tuple(objectives)
         self.notes: list[str] = []
         chances = building.start_from(start, states)

@@ -30,7 +30,12 @@ def as_plan(mdp: MDP, policy: object) -> Plan:
             raise ArgumentError(f"{policy!r} is an item of a catalogue; an MDP has policies")
         case _:
             array = np.asarray(policy)
-            plan = Policy(array) if np.issubdtype(array.dtype, np.integer) else StochasticPolicy(array)
+            if array.dtype.kind not in "iuf":
+                raise ArgumentError(
+                    f"a policy is an integer array [steps, states] of actions or a float array [steps, states, actions] "
+                    f"of probabilities, but {policy!r:.60} was given"
+                )
+            plan = Policy(array) if array.dtype.kind in "iu" else StochasticPolicy(array)
             _check_shape(mdp, plan)
             return plan
 

@@ -32,11 +32,11 @@ def compress(
     order: Order | ArrayLike | None = "likely",
     target: ArrayLike | None = None,
 ) -> tuple[Indices, Vector]:
-    """Return the rows of at most k+1 of the points, increasing, and positive weights with which they have the same mean.
+    """Return the rows of at most k+1 of the points, increasing, and positive weights that give them the same mean.
 
-    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution; what comes back has the same mean
-    to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer than k
-    dimensions. Points of weight 0 are never chosen. Every such choice is exact, and ``order`` says which one is wanted:
+    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution. What comes back has the same
+    mean to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer
+    than k dimensions. Points of weight 0 are never chosen. Many choices are exact; ``order`` says which is wanted:
 
     - ``"likely"``: points are taken in decreasing weight (to within a part in 16), so that the likely ones stay;
     - ``"typical"`` or ``"diverse"``: those with the smallest or the largest mean squared distance from the mean, each
@@ -87,8 +87,8 @@ def compress(
 def robust(points: Matrix, weights: Vector, target: Vector, given: Indices) -> tuple[Indices, Vector]:
     """Return what ``compress`` does, by whichever way leaves the smallest error.
 
-    For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be inverted,
-    coordinates whose products overflow or underflow, and targets that no mixture of the points meets exactly.
+    For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
+    inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly.
     """
     from tradeoff.kernels.caratheodory import TRUSTED, push, reduce
     from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
@@ -132,7 +132,9 @@ def _explain(points: Matrix, weights: Vector) -> None:
     """Raise the error that says what is wrong with the input; return if only an intermediate result overflowed."""
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ProblemError(f"the weight of point {bad[0]} is {weights[bad[0]]:.6g}; weights must be 0 or more and finite")
+        raise ProblemError(
+            f"the weight of point {bad[0]} is {weights[bad[0]]:.6g}; weights must be 0 or more and finite"
+        )
     places = np.argwhere(~np.isfinite(points))
     if len(places):
         row, column = (int(place) for place in places[0])
@@ -141,7 +143,9 @@ def _explain(points: Matrix, weights: Vector) -> None:
         )
     total = float(weights.sum())
     if not abs(total - 1.0) <= SUM_TOLERANCE:
-        raise ProblemError(f"the weights of the {len(weights)} points sum to {total:.12g}, not 1; divide them by their sum")
+        raise ProblemError(
+            f"the weights of the {len(weights)} points sum to {total:.12g}, not 1; divide them by their sum"
+        )
 
 
 def _checked_target(target: ArrayLike, summary: Matrix, points: Matrix) -> Vector:
@@ -166,13 +170,17 @@ def _costs(points: Matrix, weights: Vector, order: Order | ArrayLike | None) -> 
         return None
     if isinstance(order, str):
         if order not in ("typical", "diverse"):
-            raise ArgumentError(f"order is {order!r}; it must be 'likely', 'typical', 'diverse', None or an array of costs")
+            raise ArgumentError(
+                f"order is {order!r}; it must be 'likely', 'typical', 'diverse', None or an array of costs"
+            )
         _explain(points, weights)
         # Powers of two first: a squared distance must not overflow.
         scaled = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0, initial=0.0))[1])
         offsets = scaled - weights @ scaled
         spread = np.abs(offsets[weights > 0]).max(axis=0, initial=0.0)
-        distances = np.square(np.divide(offsets, spread, out=np.zeros_like(offsets), where=spread > 0)).sum(axis=1)
+        distances: Vector = np.square(np.divide(offsets, spread, out=np.zeros_like(offsets), where=spread > 0)).sum(
+            axis=1
+        )
         return distances if order == "typical" else -distances
     costs = np.ascontiguousarray(order, np.float64)
     if costs.shape != weights.shape or not np.isfinite(costs).all():

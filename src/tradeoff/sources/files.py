@@ -98,7 +98,10 @@ def check_document(document: Mapping[str, Any], source: str) -> None:
         if key in document:
             sample[key] = document[key]
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
-    found = jsonschema.exceptions.best_match(validator.iter_errors(sample))
+    errors = list(validator.iter_errors(sample))
+    # A mistake in one entry also makes its neighbours "unevaluated": say the mistake itself.
+    causes = [error for error in errors if error.validator != "unevaluatedProperties"] or errors
+    found = jsonschema.exceptions.best_match(causes)
     if found is not None:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found.absolute_path)
         message = found.message if len(found.message) <= 300 else found.message[:297] + "..."

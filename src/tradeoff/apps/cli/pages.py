@@ -140,7 +140,7 @@ def print_problems(problems: Sequence[AnyProblem]) -> None:
             *map(cell, (problem.name, problem.title, size["kind"], states, actions, size["objectives"], horizon))
         )
     console().print(made)
-    console().print("S states, A actions (items of a catalogue), k objectives, H steps. Try: tradeoff show commute")
+    console().print("S states, A actions (or items), k objectives, H steps. Try: tradeoff show commute")
 
 
 def _heading(problem: AnyProblem) -> None:
@@ -160,9 +160,10 @@ def print_description(problem: AnyProblem) -> None:
     """Print what ``description`` returns."""
     out, frame = console(), problem.frame
     _heading(problem)
-    if problem.about:
-        out.print(cell(problem.about), style="dim")
-    made = table("objective", "better is", ">best", ">worst", ">gains are counted from")
+    for paragraph in problem.about.split("\n\n"):
+        if paragraph.strip():
+            out.print(cell(" ".join(paragraph.split())), style="dim")
+    made = table("objective", "better is", ">best", ">worst", ">counted from")
     for j, o in enumerate(problem.objectives):
         amounts = (o.text(float(frame.ideal[j])), o.text(float(frame.nadir[j])), o.text(float(frame.origin[j])))
         made.add_row(*map(cell, (o.name, "more" if o.goal == "max" else "less", *amounts)))

@@ -1,0 +1,280 @@
+"""The push itself: a first basis, and chunks of points whose mass is moved onto it (the idea is in ``caratheodory``)."""
+
+from typing import Any
+
+from tradeoff.kernels.basis import (
+    CENTRE,
+    COLUMN,
+    ENTER,
+    INVERSE_SCALE,
+    MASK,
+    PRICE,
+    ROUNDING,
+    SPARE,
+    STEP,
+    TINY_PIVOT,
+    WEIGHT,
+    exchange,
+    furthest,
+    invert,
+    lift,
+    loose,
+    reordered,
+    solve,
+)
+from tradeoff.kernels.exact import int64
+
+DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
+NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
+
+
+@loose
+def beyond(block: Any, used: Any, inverse: Any, place: Any) -> Any:
+    """Return which of the block's points has the most negative coordinate at ``place``, or -1 if none has."""
+    size = block.shape[0] - 2
+    mass = block[size]
+    price = block[size + 1]
+    constant = inverse[size, place]
+    for t in range(used):
+        price[t] = constant
+    for j in range(size):
+        factor = inverse[j, place]
+        for t in range(used):
+            price[t] += factor * block[j, t]
+    best = 0.0
+    found = -1
+    for t in range(used):
+        if price[t] < best and mass[t] > 0.0:
+            best = price[t]
+            found = t
+    return found
+
+
+@reordered
+def total(block: Any, used: Any, column: Any) -> Any:
+    """Leave the sum of mass times lifted point over the block in ``column``."""
+    size = block.shape[0] - 2
+    for j in range(size):
+        amount = 0.0
+        for t in range(used):
+            amount += block[size, t] * block[j, t]
+        column[j] = amount
+    amount = 0.0
+    for t in range(used):
+        amount += block[size, t]
+    column[size] = amount
+
+
+@loose
+def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors: Any, taken: Any, block: Any) -> Any:
+    """Fill the block with the lifted points order[start:start + used], a coordinate per row, and their masses."""
+    size = points.shape[1]
+    centre = vectors[CENTRE]
+    inverse_scale = vectors[INVERSE_SCALE]
+    for t in range(used):
+        i = order[start + t]
+        block[size, t] = 0.0 if taken[i] else weights[i]
+        for j in range(size):
+            block[j, t] = (points[i, j] - centre[j]) * inverse_scale[j]
+
+
+@loose
+def enlist(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
+    """Give the row of a unit column to point i, with all its weight."""
+    lift(points, i, vectors, basis[place])
+    vectors[WEIGHT, place] = weights[i]
+    vectors[MASK, place] = 1.0
+    support[place] = i
+    taken[i] = 1
+
+
+@loose
+def begin(
+    points: Any,
+    weights: Any,
+    order: Any,
+    count: Any,
+    block: Any,
+    vectors: Any,
+    basis: Any,
+    inverse: Any,
+    support: Any,
+    swaps: Any,
+    taken: Any,
+) -> Any:
+    """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
+    rows, width = inverse.shape
+    size = rows - 1
+    for place in range(rows):
+        support[place] = -1
+        for q in range(width):
+            basis[place, q] = 0.0
+        basis[place, place] = 1.0
+    # Gaussian elimination over a window of the first points, the row of ones first.
+    window = min(count, 2 * rows + 8)
+    gather(points, weights, order, int64(0), window, vectors, taken, block)
+    enlist(points, weights, order[0], size, vectors, basis, support, taken)
+    rank = 1
+    peaks = vectors[SPARE]
+    for j in range(size):
+        first = block[j, 0]
+        peak = 0.0
+        for t in range(window):
+            block[j, t] -= first
+            peak = max(peak, abs(block[j, t]))
+        peaks[j] = max(DECISIVE * peak, 1e-6)
+    # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
+    for place in range(size):
+        at = place
+        while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, place]:
+            swaps[at] = swaps[at - 1]
+            at -= 1
+        swaps[at] = place
+    factors = block[size]
+    for turn in range(size):
+        j = swaps[turn]
+        best = peaks[j]
+        pivot = -1
+        for t in range(window):
+            if abs(block[j, t]) > best:
+                best = abs(block[j, t])
+                pivot = t
+        if pivot < 0:
+            continue
+        enlist(points, weights, order[pivot], j, vectors, basis, support, taken)
+        rank += 1
+        reciprocal = 1.0 / block[j, pivot]
+        for t in range(window):
+            factors[t] = block[j, t] * reciprocal
+        factors[pivot] = 1.0
+        for later in range(turn + 1, size):
+            row = swaps[later]
+            amount = block[row, pivot]
+            for t in range(window):
+                block[row, t] -= factors[t] * amount
+    invert(basis, inverse, swaps)
+    # Rows that the window left: the point that has most in a generic mixture of them, over all points. Rounding of the
+    # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.
+    price = vectors[PRICE]
+    while True:
+        price[:] = 0.0
+        mix = 0.5
+        for place in range(rows):
+            if support[place] < 0:
+                mix = (mix + 0.6180339887498949) % 1.0
+                factor = (0.5 + mix) / vectors[ROUNDING, place]
+                for row in range(rows):
+                    price[row] += factor * inverse[row, place]
+        rounding = 0.0
+        for row in range(rows):
+            rounding += abs(price[row]) * vectors[ROUNDING, row]
+        if rounding == 0.0:
+            return rank
+        i = furthest(points, order, count, points[0, :0], vectors, True)
+        if i < 0 or taken[i]:
+            return rank
+        column = vectors[COLUMN]
+        enter = vectors[ENTER]
+        lift(points, i, vectors, column)
+        amount = 0.0
+        for row in range(rows):
+            amount += price[row] * column[row]
+        if abs(amount) <= rounding:
+            return rank
+        solve(inverse, basis, column, enter, vectors[SPARE])
+        place = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
+        best = 0.0
+        for q in range(rows):
+            if support[q] < 0 and abs(enter[q]) > best * vectors[ROUNDING, q]:
+                best = abs(enter[q]) / vectors[ROUNDING, q]
+                place = q
+        if place < 0:
+            return rank
+        enlist(points, weights, i, place, vectors, basis, support, taken)
+        rank += 1
+        invert(basis, inverse, swaps)
+
+
+@loose
+def absorb(
+    block: Any,
+    order: Any,
+    start: Any,
+    used: Any,
+    vectors: Any,
+    basis: Any,
+    inverse: Any,
+    support: Any,
+    swaps: Any,
+    pivots: Any,
+) -> Any:
+    """Move the mass of the block's points onto the basis, which changes where a weight would go below zero.
+
+    Takes and returns the number of exchanges since the inverse was last computed afresh.
+    """
+    rows, width = inverse.shape
+    size = rows - 1
+    weight, step, column, spare = vectors[WEIGHT], vectors[STEP], vectors[COLUMN], vectors[SPARE]
+    enter, mask = vectors[ENTER], vectors[MASK]
+    share = 1.0  # of the block's mass that is still to be moved
+    total(block, used, column)
+    solve(inverse, basis, column, step, spare)
+    for q in range(width):
+        step[q] *= mask[q]
+    while True:
+        part = 1.0
+        place = int64(-1)
+        for q in range(rows):
+            if weight[q] + step[q] < -NEGATIVE:
+                reach = max(weight[q], 0.0) / -step[q]
+                if reach < part:
+                    part = reach
+                    place = q
+        if place < 0:
+            for q in range(width):
+                weight[q] += step[q]
+            return pivots
+        t = beyond(block, used, inverse, place)
+        sound = False
+        if t >= 0:
+            noise = 1.0
+            for j in range(size):
+                column[j] = block[j, t]
+                noise += abs(column[j] * inverse[j, place])
+            column[size] = 1.0
+            solve(inverse, basis, column, enter, spare)
+            for q in range(width):
+                enter[q] *= mask[q]
+            sound = enter[place] < -1e-12 * noise
+        if not sound:
+            # No point lies beyond the facet: what seemed to cross it was rounding.
+            weight[place] = max(weight[place], 0.0)
+            step[place] = 0.0
+            continue
+        share *= 1.0 - part
+        entering = share * block[size, t]
+        block[size, t] = 0.0
+        pivot = enter[place]
+        for q in range(width):
+            weight[q] += part * step[q]
+            step[q] = (1.0 - part) * step[q] - entering * enter[q]
+        ratio = step[place] / pivot
+        for q in range(width):
+            step[q] -= ratio * enter[q]
+        step[place] = ratio
+        weight[place] = entering
+        support[place] = order[start + t]
+        for q in range(rows):
+            basis[place, q] = column[q]
+        pivots += 1
+        if -pivot < TINY_PIVOT or pivots > 100 + rows:
+            invert(basis, inverse, swaps)
+            pivots = 0
+            total(block, used, column)
+            for q in range(rows):
+                column[q] *= share
+            solve(inverse, basis, column, step, spare)
+            for q in range(width):
+                step[q] *= mask[q]
+        else:
+            exchange(inverse, enter, place)
