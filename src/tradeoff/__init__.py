@@ -16,16 +16,19 @@ if TYPE_CHECKING:
         NOTHING,
         Alternative,
         Item,
+        Lottery,
         Mixture,
         Objective,
         OptimalPolicy,
         Policy,
         Reference,
         StochasticPolicy,
+        Trajectory,
     )
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
     from tradeoff.problems.mdp import MDP, Rollouts
+    from tradeoff.represent import compress, represent
     from tradeoff.sources import examples, load, save
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
@@ -36,6 +39,7 @@ _HOME = {
     "ArgumentError": "errors",
     "Catalogue": "problems.catalogue",
     "Item": "model",
+    "Lottery": "model",
     "Mixture": "model",
     "Objective": "model",
     "OptimalPolicy": "model",
@@ -48,9 +52,12 @@ _HOME = {
     "StochasticPolicy": "model",
     "TooLargeError": "errors",
     "TradeoffError": "errors",
+    "Trajectory": "model",
+    "compress": "represent",
     "dilute": "problem",
     "examples": "sources",
     "load": "sources",
+    "represent": "represent",
     "save": "sources",
 }
 
@@ -61,6 +68,7 @@ __all__ = [
     "ArgumentError",
     "Catalogue",
     "Item",
+    "Lottery",
     "Mixture",
     "Objective",
     "OptimalPolicy",
@@ -73,9 +81,12 @@ __all__ = [
     "StochasticPolicy",
     "TooLargeError",
     "TradeoffError",
+    "Trajectory",
+    "compress",
     "dilute",
     "examples",
     "load",
+    "represent",
     "save",
 ]
 

@@ -5,12 +5,12 @@ Each point x is lifted to ((x - centre) / scale, 1), so that a convex combinatio
 point; ``inverse[row, place]`` is the transposed inverse, so that a solve runs along whole rows of memory.
 """
 
+import math
 from typing import Any
 
-import numpy as np
 from numba import njit
 
-from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, helper
+from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, helper, inlined
 
 EPSILON = 2.220446049250313e-16
 NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
@@ -26,16 +26,18 @@ loose: Decorator = njit(**HELPER, fastmath={"contract", "nsz"})
 reordered: Decorator = njit(**HELPER, fastmath={"contract", "nsz", "reassoc"})
 
 
-@helper
+@inlined
 def measure(summary: Any, vectors: Any) -> Any:
     """Choose the centre (the mean), the scale (a power of two: exact) and the rounding of each lifted coordinate."""
     size = summary.shape[1] - 1
     for j in range(size):
         centre = summary[MEAN, j]
-        spread = max(summary[HIGH, j] - centre, centre - summary[LOW, j])
+        above = summary[HIGH, j] - centre
+        below = centre - summary[LOW, j]
+        spread = above if above > below else below
         vectors[CENTRE, j] = centre
         if spread > CONSTANT * abs(centre):
-            scale = 2.0 ** np.ceil(np.log2(spread))
+            scale = math.ldexp(1.0, math.frexp(spread)[1])
             vectors[INVERSE_SCALE, j] = 1.0 / scale
             vectors[ROUNDING, j] = NOISE * (1.0 + abs(centre) / scale)
         else:

@@ -1088,7 +1088,7 @@ def _roll() -> Callable[..., Any]:
             state = state_now[i]
             # The last possible branch is kept in hand: it is the answer when rounding leaves the sum short of the
             # uniform number, and an impossible branch never is.
-            picked = np.int64(-1)
+            picked: Any = np.int64(-1)
             reached = 0.0
             for choice in range(np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])):
                 if chance[choice] > 0.0:
@@ -1096,7 +1096,7 @@ def _roll() -> Callable[..., Any]:
                     reached += chance[choice]
                     if action_uniforms[i] < reached:
                         break
-            index = np.int64(-1)
+            index: Any = np.int64(-1)
             if picked >= 0:
                 reached = 0.0
                 for entry in range(choice_ptr[picked], choice_ptr[picked + 1]):

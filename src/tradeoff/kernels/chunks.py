@@ -1,4 +1,4 @@
-"""The push itself: a first basis, and chunks of points whose mass is moved onto it (the idea is in ``caratheodory``)."""
+"""The push itself: a first basis, and chunks of points whose mass is moved onto it; ``caratheodory`` has the idea."""
 
 from typing import Any
 
@@ -105,13 +105,19 @@ def begin(
     """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
     rows, width = inverse.shape
     size = rows - 1
+    for i in range(taken.shape[0]):
+        taken[i] = 0
     for place in range(rows):
         support[place] = -1
+        vectors[WEIGHT, place] = 0.0
+        vectors[MASK, place] = 0.0
         for q in range(width):
             basis[place, q] = 0.0
         basis[place, place] = 1.0
     # Gaussian elimination over a window of the first points, the row of ones first.
-    window = min(count, 2 * rows + 8)
+    window = 2 * rows + 8
+    if window > count:
+        window = count
     gather(points, weights, order, int64(0), window, vectors, taken, block)
     enlist(points, weights, order[0], size, vectors, basis, support, taken)
     rank = 1
@@ -120,9 +126,11 @@ def begin(
         first = block[j, 0]
         peak = 0.0
         for t in range(window):
-            block[j, t] -= first
-            peak = max(peak, abs(block[j, t]))
-        peaks[j] = max(DECISIVE * peak, 1e-6)
+            value = block[j, t] - first
+            block[j, t] = value
+            value = abs(value)
+            peak = value if value > peak else peak
+        peaks[j] = DECISIVE * peak if DECISIVE * peak > 1e-6 else 1e-6
     # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
     for place in range(size):
         at = place
@@ -157,11 +165,12 @@ def begin(
     # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.
     price = vectors[PRICE]
     while True:
-        price[:] = 0.0
+        for row in range(rows):
+            price[row] = 0.0
         mix = 0.5
         for place in range(rows):
             if support[place] < 0:
-                mix = (mix + 0.6180339887498949) % 1.0
+                mix += 0.6180339887498949 if mix < 0.3819660112501051 else -0.3819660112501051
                 factor = (0.5 + mix) / vectors[ROUNDING, place]
                 for row in range(rows):
                     price[row] += factor * inverse[row, place]
@@ -170,7 +179,7 @@ def begin(
             rounding += abs(price[row]) * vectors[ROUNDING, row]
         if rounding == 0.0:
             return rank
-        i = furthest(points, order, count, points[0, :0], vectors, True)
+        i = furthest(points, order, count, points[0, :0], vectors, int64(1))
         if i < 0 or taken[i]:
             return rank
         column = vectors[COLUMN]
@@ -226,7 +235,7 @@ def absorb(
         place = int64(-1)
         for q in range(rows):
             if weight[q] + step[q] < -NEGATIVE:
-                reach = max(weight[q], 0.0) / -step[q]
+                reach = weight[q] / -step[q] if weight[q] > 0.0 else 0.0
                 if reach < part:
                     part = reach
                     place = q
@@ -248,7 +257,7 @@ def absorb(
             sound = enter[place] < -1e-12 * noise
         if not sound:
             # No point lies beyond the facet: what seemed to cross it was rounding.
-            weight[place] = max(weight[place], 0.0)
+            weight[place] = weight[place] if weight[place] > 0.0 else 0.0
             step[place] = 0.0
             continue
         share *= 1.0 - part

@@ -28,6 +28,7 @@ FixedMatrix = types.Array(float64, 2, "C", readonly=True)
 Decorator = Callable[[Callable[..., Any]], Any]
 HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 helper: Decorator = njit(**HELPER)
+inlined: Decorator = njit(inline="always")
 fma: Any = vector.fma
 
 
@@ -40,8 +41,9 @@ def kernel(signature: Any) -> Decorator:
 SOUND = -1
 NOT_FINITE = -2
 
-# Rows of the summary that ``survey`` fills; each has k+1 columns, the last one for the constant 1 of the lifted point.
-MEAN, REST, LOW, HIGH = 0, 1, 2, 3
+# Rows of the summary; each has k+1 columns, the last one for the constant 1 of the lifted point. The aim is the mean
+# that the weights must meet: the points' own, or one that is known better.
+MEAN, REST, LOW, HIGH, AIM, AIM_REST, SUMMARY = range(7)
 
 
 @helper
@@ -53,10 +55,11 @@ def survey(points: Any, weights: Any, summary: Any) -> Any:
     """
     count, size = points.shape
     mean, rest, low, high = summary[MEAN], summary[REST], summary[LOW], summary[HIGH]
-    mean[:] = 0.0
-    rest[:] = 0.0
-    low[:] = np.inf
-    high[:] = -np.inf
+    for j in range(size + 1):
+        mean[j] = 0.0
+        rest[j] = 0.0
+        low[j] = np.inf
+        high[j] = -np.inf
     total = 0.0
     total_rest = 0.0
     for i in range(count):
@@ -79,20 +82,21 @@ def survey(points: Any, weights: Any, summary: Any) -> Any:
         if weight > 0.0:
             for j in range(size):
                 value = points[i, j]
-                low[j] = min(low[j], value)
-                high[j] = max(high[j], value)
-    for j in range(size):
-        if not np.isfinite(mean[j] + rest[j]):
+                low[j] = value if value < low[j] else low[j]
+                high[j] = value if value > high[j] else high[j]
+    mean[size] = total
+    rest[size] = total_rest
+    for j in range(size + 1):
+        value = mean[j] + rest[j]
+        if value - value != 0.0:
             return NOT_FINITE
-    if not 0.0 < total < np.inf:
-        return SOUND if total == 0.0 else NOT_FINITE
+    if total == 0.0:
+        return SOUND
     for j in range(size):
         quotient = mean[j] / total
         remainder = (fma(-quotient, total, mean[j]) + (rest[j] - quotient * total_rest)) / total
         mean[j] = quotient + remainder
         rest[j] = remainder - (mean[j] - quotient)
-    mean[size] = total
-    rest[size] = total_rest
     return SOUND
 
 

@@ -333,5 +333,5 @@ def choose(typing: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Callable[.
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)
 
-    kind = types.unliteral(x)
+    kind = types.unliteral(x)  # type: ignore[no-untyped-call]
     return kind(types.boolean, kind, kind), generate

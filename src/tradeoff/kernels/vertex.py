@@ -2,7 +2,7 @@
 
 Every vertex of {w >= 0 : sum of w (x, 1) = (mean, 1)} represents the mean exactly, so which one is shown to a person is
 a free choice (Section 4 of the paper asks only for k+1 trajectories). There is no feasibility tolerance: an event of
-probability 1e-12 is as binding as any other, because the last solve is ``settle``'s, against the mean itself.
+probability 1e-12 is as binding as any other, because the last solve is against the mean itself.
 """
 
 from typing import Any
@@ -14,7 +14,6 @@ from tradeoff.kernels.basis import (
     PRICE,
     SPARE,
     TINY_PIVOT,
-    VECTORS,
     WEIGHT,
     exchange,
     furthest,
@@ -23,47 +22,41 @@ from tradeoff.kernels.basis import (
     loose,
     solve,
 )
-from tradeoff.kernels.exact import FixedMatrix, FixedVector, Indices, Matrix, int64, kernel
+from tradeoff.kernels.exact import int64, inlined
 
 GAIN = 1e-11  # a step must promise at least this much of the largest cost
 DEGENERATE = 1e-16  # a step shorter than this has not moved
 
 
-@loose
+@inlined
 def leaving(weight: Any, enter: Any, rows: Any) -> Any:
     """Return the place whose weight reaches zero first; of those within rounding, the one with the largest pivot."""
     reach = 1e300
     for q in range(rows):
         if enter[q] > 1e-11:
-            reach = min(reach, (max(weight[q], 0.0) + 1e-15) / enter[q])
+            limit = (weight[q] + 1e-15 if weight[q] > 0.0 else 1e-15) / enter[q]
+            reach = limit if limit < reach else reach
     place = int64(-1)
     pivot = 1e-11
     for q in range(rows):
-        if enter[q] > pivot and max(weight[q], 0.0) <= reach * enter[q]:
+        if enter[q] > pivot and weight[q] <= reach * enter[q]:
             pivot = enter[q]
             place = q
     return place
 
 
-@kernel(int64(FixedMatrix, FixedVector, int64, Indices, Indices, Matrix))
-def steer(points: Any, costs: Any, count: Any, order: Any, support: Any, work: Any) -> Any:
+@loose
+def steer(
+    points: Any, costs: Any, order: Any, count: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any
+) -> Any:
     """Return the number of simplex steps that took the basis to the one of least total cost."""
-    rows = points.shape[1] + 1
-    vectors = work[:VECTORS]
-    basis = work[VECTORS : VECTORS + rows]
-    inverse = work[VECTORS + rows :]
+    rows = inverse.shape[0]
     weight, column, spare = vectors[WEIGHT], vectors[COLUMN], vectors[SPARE]
     enter, mask, price = vectors[ENTER], vectors[MASK], vectors[PRICE]
-    rank = 0
-    for q in range(rows):
-        if support[q] >= 0:
-            rank += 1
-    if rank == count:
-        return 0
     largest = 0.0
     for t in range(count):
-        largest = max(largest, abs(costs[order[t]]))
-    swaps = support.copy()
+        cost = abs(costs[order[t]])
+        largest = cost if cost > largest else largest
     invert(basis, inverse, swaps)
     stalled = 0
     pivots = 0
@@ -76,7 +69,7 @@ def steer(points: Any, costs: Any, count: Any, order: Any, support: Any, work: A
                 if support[q] >= 0:
                     charge += costs[support[q]] * inverse[row, q]
             price[row] = -charge
-        i = furthest(points, order, count, costs, vectors, False)
+        i = furthest(points, order, count, costs, vectors, int64(0))
         if i < 0:
             return step
         for q in range(rows):
@@ -95,7 +88,7 @@ def steer(points: Any, costs: Any, count: Any, order: Any, support: Any, work: A
         if place < 0:
             return step
         pivot = enter[place]
-        length = max(weight[place], 0.0) / pivot
+        length = weight[place] / pivot if weight[place] > 0.0 else 0.0
         for q in range(rows):
             weight[q] -= length * enter[q]
             basis[place, q] = column[q]
@@ -114,7 +107,7 @@ def steer(points: Any, costs: Any, count: Any, order: Any, support: Any, work: A
             stalled = 0
             mix = 0.5
             for q in range(rows):
-                mix = (mix + 0.6180339887498949) % 1.0
+                mix += 0.6180339887498949 if mix < 0.3819660112501051 else -0.3819660112501051
                 if support[q] >= 0 and weight[q] < 1e-13:
                     weight[q] = 1e-13 * (1.0 + mix)
     return limit

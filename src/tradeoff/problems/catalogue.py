@@ -10,20 +10,24 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
+    NOTHING,
     Alternative,
     Item,
+    Lottery,
     Matrix,
     Mixture,
     Nothing,
     Objective,
     Plan,
     Reference,
+    Trajectory,
     Vector,
     check_distinct,
     frozen_array,
     objectives_from,
 )
 from tradeoff.problem import SAME, Frame, Framed, weight_rows
+from tradeoff.represent import mix, parts_of
 
 # Scores of this many items x weights are formed at a time: 32 MB.
 SCORES_AT_ONCE = 1 << 22
@@ -141,3 +145,17 @@ class Catalogue(Framed):
                 return np.sum(parts, axis=0)
             case _:
                 raise ArgumentError(f"a catalogue has items, not policies; {plan!r} cannot be evaluated")
+
+    def show(self, alternative: Alternative) -> Lottery:
+        """Return an alternative as a person can read it: the item, or the few items and the reference of a mixture."""
+        parts = parts_of(alternative.plan)
+        found = [
+            (self.reference_name, self.origin) if plan is NOTHING else (plan.name, self.values[plan.index])  # type: ignore[union-attr]
+            for _, plan in parts
+        ]
+        shares: dict[str, float] = {}
+        for (share, _), (name, _) in zip(parts, found, strict=True):
+            shares[name] = shares.get(name, 0.0) + share
+        trajectories = [Trajectory((name,), (), shares[name], outcome) for name, outcome in found]
+        value = np.sum([share * outcome for (share, _), (_, outcome) in zip(parts, found, strict=True)], axis=0)
+        return mix(self.objectives, [share for share, _ in parts], trajectories, value)

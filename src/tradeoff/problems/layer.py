@@ -63,6 +63,11 @@ class Layer:
         """Which states are ends."""
         return np.diff(self.state_ptr) == 0
 
+    @cached_property
+    def going(self) -> NDArray[np.int64]:
+        """The states that are not ends."""
+        return np.flatnonzero(~self.ends)
+
     def outcomes_of_branches(self) -> Matrix:
         """Return the reward of each branch [N, k]."""
         if self.branch_reward is not None:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradeoff.errors import ProblemError, ProblemWarning
+from tradeoff.errors import ArgumentError, ProblemError, ProblemWarning
 from tradeoff.kernels import bellman
 from tradeoff.model import (
+    NOTHING,
     Alternative,
     Indices,
+    Lottery,
     Matrix,
     Mixture,
     Nothing,
@@ -31,7 +33,8 @@ from tradeoff.model import (
 from tradeoff.problem import Frame, Framed, weight_rows
 from tradeoff.problems import building, policies, solving
 from tradeoff.problems.layer import Layer, build_layer, keep_states, reachable
-from tradeoff.problems.memory import check_fits
+from tradeoff.problems.memory import check_fits, memory_limit
+from tradeoff.represent import Method, Order, represent
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +319,7 @@ class MDP(Framed):
         return MDP(
             layers, horizon=self.horizon, start=self.start, states=self.states, actions=actions,
             objectives=self.objectives, reference=self.reference, nothing_action=name, places=self.places,
-            name=self.name, title=self.title, about=self.about,
+            prune=False, name=self.name, title=self.title, about=self.about,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -366,7 +369,7 @@ class MDP(Framed):
     def solve(self, weights: ArrayLike) -> list[Policy]:
         """Return the optimal policy tables themselves, one per row of weights."""
         rows = weight_rows(weights, self.objectives)
-        return [policies.to_actions(self, choices) for choices in solving.optimal_choices(self, rows)]
+        return [policies.Deterministic(self, local).actions() for local in solving.optimal_choices(self, rows)]
 
     # --- policies -----------------------------------------------------------------------------------------------------
 
@@ -376,6 +379,26 @@ class MDP(Framed):
         Integer arrays [H, S] are actions per step and state, float arrays [H, S, A] probabilities.
         """
         return policies.as_plan(self, policy)
+
+    def can_follow(self, plan: Plan) -> bool:
+        """Return whether a single plan is a policy; the reference is one only where doing nothing is the reference."""
+        return plan is not NOTHING or self.nothing_is_reference
+
+    def follow(self, plan: Plan) -> policies.Deterministic | policies.Stochastic:
+        """Return a single policy, checked and ready to be followed step by step."""
+        return policies.follow(self, plan)
+
+    def show(self, alternative: Alternative, *, method: Method = "expand", order: Order = "likely") -> Lottery:
+        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
+        plan = self.plan(alternative.plan)
+        lottery = represent(self, plan, method=method, order=order, fits=lambda size: size <= memory_limit() // 2)
+        gap = np.abs(self.frame.gains(lottery.average) - alternative.value).max()
+        if not gap <= 1e-9:
+            raise ArgumentError(
+                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"{self.frame.gains(lottery.average).tolist()}; was it made for another problem?"
+            )
+        return lottery
 
     def alternative(self, policy: object) -> Alternative:
         """Return a policy, given in any accepted form, as an alternative."""
@@ -398,10 +421,11 @@ class MDP(Framed):
 
     def _expected(self, plan: Plan) -> Vector:
         """Return the expected outcome of a policy in the person's units, by pushing probability forward."""
+        following = self.follow(plan)
         now = self.start.copy()
         total = np.zeros(len(self.objectives))
-        for step, chance in policies.chances(self, plan):
-            layer = self.layer(step)
+        for step in range(self.horizon):
+            layer, chance = self.layer(step), following.chance(step)
             total += (now[layer.state_of_choice] * chance) @ layer.reward
             after = np.zeros_like(now)
             bellman.occupancy_step(*layer.moves, chance, now, after)
@@ -415,20 +439,22 @@ class MDP(Framed):
         if isinstance(plan, Mixture):
             parts = [p * self.occupancy(part) for p, part in zip(plan.probabilities, plan.plans, strict=True)]
             return np.sum(parts, axis=0)
+        following = self.follow(plan)
         result = np.zeros((self.horizon + 1, len(self.states)))
         result[0] = self.start
-        for step, chance in policies.chances(self, plan):
-            bellman.occupancy_step(*self.layer(step).moves, chance, result[step], result[step + 1])
+        for step in range(self.horizon):
+            bellman.occupancy_step(*self.layer(step).moves, following.chance(step), result[step], result[step + 1])
         return result
 
     def values(self, policy: object) -> NDArray[np.float64]:
         """Return V^pi(s) in the person's units from every step on, [H + 1, S, k] (the paper's V^pi(s, H - t))."""
-        plan = self.plan(policy)
         shape = (self.horizon + 1, len(self.states), len(self.objectives))
         check_fits(8 * int(np.prod(shape)), "the values of every state at every step")
+        following = self.follow(self.plan(policy))
         result = np.zeros(shape)
-        for step, chance in policies.chances(self, plan, backwards=True):
-            bellman.evaluate_step(*self.layer(step).arrays, chance, result[step + 1], result[step])
+        for step in reversed(range(self.horizon)):
+            layer = self.layer(step)
+            bellman.evaluate_step(*layer.arrays, following.chance(step), result[step + 1], result[step])
         return result
 
     def rollout(self, policy: object, rng: np.random.Generator | int | None = None, n: int = 1) -> Rollouts:
@@ -445,9 +471,10 @@ class MDP(Framed):
                     drawn = self.rollout(one, random, int(at.sum()))
                     states[at], actions[at], outcomes[at] = drawn.states, drawn.actions, drawn.outcomes
             return Rollouts(states, actions, outcomes)
+        following = self.follow(plan)
         states[:, 0] = random.choice(len(self.states), size=n, p=self.start)
-        for step, chance in policies.chances(self, plan):
-            layer = self.layer(step)
+        for step in range(self.horizon):
+            layer, chance = self.layer(step), following.chance(step)
             choice, branch = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
             after = np.empty(n, dtype=np.int64)
             bellman.rollout_step(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from tradeoff.model import Item, Mixture, Nothing, OptimalPolicy, Plan, Policy, 
 from tradeoff.problems import solving
 
 if TYPE_CHECKING:
-    from tradeoff.problems.layer import Layer
+    from tradeoff.problems.layer import Int, Layer
     from tradeoff.problems.mdp import MDP
 
 
@@ -53,23 +53,17 @@ def _check_shape(mdp: MDP, plan: Policy | StochasticPolicy) -> None:
         )
 
 
-def chances(mdp: MDP, plan: Plan, *, backwards: bool = False) -> Iterator[tuple[int, Vector]]:
-    """Yield (step, chance of each choice given its state) for one policy, forwards or backwards."""
-    order = range(mdp.horizon)[::-1] if backwards else range(mdp.horizon)
+def follow(mdp: MDP, plan: Plan) -> Deterministic | Stochastic:
+    """Return a single policy, checked and ready to be followed."""
     match plan:
         case OptimalPolicy():
-            table = solving.optimal_choices(mdp, plan.weights[None, :])[0]
-            for step in order:
-                yield step, _chance_of_choices(mdp.layer(step), table[step])
+            return Deterministic(mdp, solving.optimal_choices(mdp, plan.weights[None, :])[0])
         case Policy():
-            for step in order:
-                yield step, _chance_of_actions(mdp, step, plan)
+            return Deterministic(mdp, np.stack([_local_choices(mdp, step, plan) for step in range(mdp.horizon)]))
         case StochasticPolicy():
-            for step in order:
-                yield step, _chance_of_probabilities(mdp, step, plan)
+            return Stochastic(mdp, [_chance_of_probabilities(mdp, step, plan) for step in range(mdp.horizon)])
         case Nothing() if mdp.nothing_is_reference:
-            for step in order:
-                yield step, _chance_of_nothing(mdp, step)
+            return Deterministic(mdp, np.stack([_nothing_choices(mdp, step) for step in range(mdp.horizon)]))
         case Nothing():
             raise ArgumentError(
                 f"{mdp.reference.name!r} is a hypothetical outcome that no policy leads to; "
@@ -79,19 +73,61 @@ def chances(mdp: MDP, plan: Plan, *, backwards: bool = False) -> Iterator[tuple[
             raise ArgumentError(f"{type(plan).__name__} is not a single policy")
 
 
-def _chance_of_choices(layer: Layer, local: np.ndarray) -> Vector:
-    """Return chance 1 for the locally numbered choice of each state."""
-    chance = np.zeros(len(layer.action))
-    going = np.flatnonzero(~layer.ends)
-    chance[layer.state_ptr[going] + local[going]] = 1.0
-    return chance
+@dataclass(frozen=True, eq=False)
+class Deterministic:
+    """A policy that takes one choice in each state: ``local[step, state]`` is its number among the state's choices."""
+
+    mdp: MDP
+    local: np.ndarray
+
+    def chance(self, step: int) -> Vector:
+        """Return the chance of each choice given its state: 0 or 1."""
+        layer = self.mdp.layer(step)
+        chance = np.zeros(len(layer.action))
+        going = layer.going
+        chance[layer.state_ptr[going] + self.local[step][going]] = 1.0
+        return chance
+
+    def at(self, step: int, state: int) -> tuple[Int, Vector]:
+        """Return the choice taken in a state, with chance 1; nothing at an end."""
+        pointers = self.mdp.layer(step).state_ptr
+        taken = int(pointers[state] != pointers[state + 1])
+        return np.array([int(pointers[state]) + int(self.local[step, state])] * taken, dtype=np.int64), np.ones(taken)
+
+    def actions(self) -> Policy:
+        """Return the policy as a table of action numbers."""
+        table = np.full(self.local.shape, -1, dtype=np.int32)
+        for step in range(self.mdp.horizon):
+            layer = self.mdp.layer(step)
+            table[step, layer.going] = layer.action[layer.state_ptr[layer.going] + self.local[step, layer.going]]
+        return Policy(table)
 
 
-def _chance_of_actions(mdp: MDP, step: int, plan: Policy) -> Vector:
+@dataclass(frozen=True, eq=False)
+class Stochastic:
+    """A policy that draws its choices: ``chances[step][choice]``."""
+
+    mdp: MDP
+    chances: list[Vector]
+
+    def chance(self, step: int) -> Vector:
+        """Return the chance of each choice given its state."""
+        return self.chances[step]
+
+    def at(self, step: int, state: int) -> tuple[Int, Vector]:
+        """Return the choices that may be taken in a state, and their chances."""
+        pointers = self.mdp.layer(step).state_ptr
+        choices = np.arange(pointers[state], pointers[state + 1], dtype=np.int64)
+        chances = self.chances[step][choices]
+        return choices[chances > 0], chances[chances > 0]
+
+
+def _local_choices(mdp: MDP, step: int, plan: Policy) -> Int:
+    """Return the local number of the action taken in each state, 0 at an end."""
     layer = mdp.layer(step)
     chosen = plan.actions[step]
-    chance = (layer.action == chosen[layer.state_of_choice]).astype(float)
-    found = np.bincount(layer.state_of_choice, weights=chance, minlength=layer.states)
+    taken = np.flatnonzero(layer.action == chosen[layer.state_of_choice])
+    found = np.bincount(layer.state_of_choice[taken], minlength=layer.states)
     wrong = np.flatnonzero((found != 1) & ~layer.ends)
     if len(wrong):
         state, action = wrong[0], chosen[wrong[0]]
@@ -101,7 +137,15 @@ def _chance_of_actions(mdp: MDP, step: int, plan: Policy) -> Vector:
             f"the policy takes action {named} in state {mdp.states[state]!r} at step {step}, "
             f"which is not available there; available are {', '.join(map(repr, able))}"
         )
-    return chance
+    return _local(layer, taken)
+
+
+def _local(layer: Layer, choices: Int) -> Int:
+    """Return the local number of these choices for their states, 0 for all others."""
+    local = np.zeros(layer.states, dtype=np.int64)
+    states = layer.state_of_choice[choices]
+    local[states] = choices - layer.state_ptr[states]
+    return local
 
 
 def _chance_of_probabilities(mdp: MDP, step: int, plan: StochasticPolicy) -> Vector:
@@ -128,21 +172,7 @@ def _chance_of_probabilities(mdp: MDP, step: int, plan: StochasticPolicy) -> Vec
     return chance / np.where(divide > 0, divide, 1.0)[layer.state_of_choice]
 
 
-def _chance_of_nothing(mdp: MDP, step: int) -> Vector:
+def _nothing_choices(mdp: MDP, step: int) -> Int:
     """Return the do-nothing action where there is one, and the first choice where it does not matter."""
     layer = mdp.layer(step)
-    local = np.zeros(layer.states, dtype=np.int64)
-    at = np.flatnonzero(layer.action == mdp.nothing_action)
-    states = layer.state_of_choice[at]
-    local[states] = at - layer.state_ptr[states]
-    return _chance_of_choices(layer, local)
-
-
-def to_actions(mdp: MDP, local: np.ndarray) -> Policy:
-    """Return a table of locally numbered choices [H, S] as a policy of action numbers."""
-    actions = np.full(local.shape, -1, dtype=np.int32)
-    for step in range(mdp.horizon):
-        layer = mdp.layer(step)
-        going = np.flatnonzero(~layer.ends)
-        actions[step, going] = layer.action[layer.state_ptr[going] + local[step, going]]
-    return Policy(actions)
+    return _local(layer, np.flatnonzero(layer.action == mdp.nothing_action))

@@ -21,7 +21,8 @@ Order = Literal["likely", "typical", "diverse"]
 SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
 TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
 
-_HEAVIEST_FIRST = np.empty(0, np.int64)
+_NO_ORDER = np.empty(0, np.int64)
+_NO_COSTS = np.empty(0)
 _OWN_MEAN = np.empty(0)
 
 
@@ -52,63 +53,61 @@ def compress(
     >>> len(rows), (shares @ np.array(corners)[rows]).round(12).tolist()
     (3, [0.4, 0.3])
     """
-    # The compiled kernels are loaded when they are first needed, not when the package is imported.
-    from tradeoff.kernels.caratheodory import TRUSTED, reduce, settle
+    # The compiled kernel is loaded when it is first needed, not when the package is imported.
+    from tradeoff.kernels.caratheodory import TRUSTED, push
     from tradeoff.kernels.exact import MEAN, SOUND
 
     points = np.ascontiguousarray(points, np.float64)
     weights = np.ascontiguousarray(weights, np.float64)
     _check_shapes(points, weights)
-    costs = _costs(points, weights, order)
-    if costs is not None:
+    given, costs = _NO_ORDER, _NO_COSTS
+    if order is None:
+        given = np.arange(len(points))
+    elif not isinstance(order, str) or order != "likely":
+        costs = _costs(points, weights, order)
         given = np.argsort(costs, kind="stable")
-    else:
-        given = _HEAVIEST_FIRST if order is not None else np.arange(len(points))
-    verdict, count, sequence, support, work, summary = reduce(points, weights, given)
+    mean = _OWN_MEAN if target is None else _checked_shape(target, points)
+    verdict, rows, shares, error, summary = push(points, weights, given, costs, mean)
     if verdict != SOUND:
         _explain(points, weights)
         # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
         exponents = np.frexp(np.abs(points).max(axis=0))[1]
-        nearer = None if target is None else np.ldexp(np.asarray(target, np.float64), -exponents)
-        return compress(np.ldexp(points, -exponents), weights, order=order if costs is None else costs, target=nearer)
+        nearer = None if target is None else np.ldexp(mean, -exponents)
+        return compress(np.ldexp(points, -exponents), weights, order=costs if len(costs) else order, target=nearer)
     if not abs(summary[MEAN, -1] - 1.0) <= SUM_TOLERANCE:
         _explain(points, weights)
-    mean = _OWN_MEAN if target is None else _checked_target(target, summary, points)
-    if costs is not None:
-        from tradeoff.kernels.vertex import steer
-
-        steer(points, costs, count, sequence, support, work)
-    rows, shares, error = settle(points, mean, count, sequence, support, work, summary)
+    if target is not None:
+        _check_target(mean, summary)
     if error <= TRUSTED:
         return rows, shares
-    return robust(points, weights, mean, given)
+    return robust(points, weights, given, mean)
 
 
-def robust(points: Matrix, weights: Vector, target: Vector, given: Indices) -> tuple[Indices, Vector]:
+def robust(points: Matrix, weights: Vector, given: Indices, target: Vector) -> tuple[Indices, Vector]:
     """Return what ``compress`` does, by whichever way leaves the smallest error.
 
     For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
     inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly.
     """
-    from tradeoff.kernels.caratheodory import TRUSTED, push, reduce
+    from tradeoff.kernels.caratheodory import TRUSTED, push
     from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
     from tradeoff.kernels.exact import MEAN, REST
 
     exponents = np.frexp(np.abs(points).max(axis=0, initial=0.0))[1]
     points = np.ldexp(points, -exponents)
-    summary = reduce(points, weights, given)[-1]
+    _, rows, shares, _, summary = push(points, weights, given, _NO_COSTS, _OWN_MEAN)
     own = (summary[MEAN, :-1], summary[REST, :-1])
     wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
     reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
 
     def ways() -> Iterator[tuple[Indices, Vector]]:
-        yield push(points, weights, wanted[0] if len(target) else _OWN_MEAN, given)[:2]
-        yield eliminate(points, weights, *wanted)
         if len(target):
-            yield push(points, weights, _OWN_MEAN, given)[:2]
-            yield eliminate(points, weights, *own)
+            yield push(points, weights, given, _NO_COSTS, wanted[0])[1:3]
+            yield eliminate(points, weights, *wanted)
+        yield rows, shares
+        yield eliminate(points, weights, *own)
 
-    best, least = (_HEAVIEST_FIRST, _OWN_MEAN), np.inf
+    best, least = (rows, shares), np.inf
     for rows, shares in ways():
         error = relative_error(exact_shortfall(points, rows, shares, *wanted), reach)
         if error < least:
@@ -148,10 +147,15 @@ def _explain(points: Matrix, weights: Vector) -> None:
         )
 
 
-def _checked_target(target: ArrayLike, summary: Matrix, points: Matrix) -> Vector:
+def _checked_shape(target: ArrayLike, points: Matrix) -> Vector:
     mean = np.ascontiguousarray(target, np.float64)
     if mean.shape != (points.shape[1],):
         raise ProblemError(f"the target has shape {mean.shape}; the points have {points.shape[1]} coordinates")
+    return mean
+
+
+def _check_target(mean: Vector, summary: Matrix) -> None:
+    """Raise an error if a target is not the points' mean; rows of the summary: mean, its rest, smallest, largest."""
     gap = np.abs(mean - summary[0, :-1])
     reach = np.maximum(np.abs(summary[2, :-1]), np.abs(summary[3, :-1]))
     far = np.flatnonzero(~(gap <= TARGET_TOLERANCE * reach))
@@ -161,13 +165,10 @@ def _checked_target(target: ArrayLike, summary: Matrix, points: Matrix) -> Vecto
             f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {summary[0, j]:.12g}; "
             "a target is the same mean, known more precisely"
         )
-    return mean
 
 
-def _costs(points: Matrix, weights: Vector, order: Order | ArrayLike | None) -> Vector | None:
+def _costs(points: Matrix, weights: Vector, order: str | ArrayLike) -> Vector:
     """Return what each point costs, for the orders that minimise something."""
-    if order is None or (isinstance(order, str) and order == "likely"):
-        return None
     if isinstance(order, str):
         if order not in ("typical", "diverse"):
             raise ArgumentError(

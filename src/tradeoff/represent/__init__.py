@@ -1,0 +1,125 @@
+"""Policies a person can read: at most k+1 weighted trajectories with exactly the policy's value (the paper's section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
+from tradeoff.represent.compress import Order, compress
+from tradeoff.represent.process import Following, Paths, Process, path_probability
+
+__all__ = ["Method", "Order", "compress", "mix", "parts_of", "represent"]
+
+Method: TypeAlias = Literal["expand", "flow"]
+
+
+def represent(
+    process: Process,
+    plan: Plan,
+    *,
+    method: Method = "expand",
+    order: Order = "likely",
+    fits: Callable[[int], bool] = lambda size: True,
+) -> Lottery:
+    """Return a policy or mixture as at most k+1 weighted trajectories whose mean is exactly its expected outcome.
+
+    Every trajectory can really happen under the plan, and carries its own true probability beside its weight.
+    ``fits(size)`` says whether this many bytes may be used to keep the values of all steps.
+
+    >>> import tradeoff
+    >>> trip = tradeoff.load("commute")
+    >>> best, = trip.best([[3, 0, 1, 0, 0]])
+    >>> lottery = represent(trip, best.plan)
+    >>> len(lottery.trajectories) <= 6 and bool(abs(lottery.average - trip.outcome(best.value)).max() < 1e-12)
+    True
+    """
+    parts = parts_of(plan)
+    followings = [(share, process.follow(part)) for share, part in parts if process.can_follow(part)]
+    weights: list[float] = []
+    found: list[Trajectory] = []
+    value = np.zeros(len(process.objectives))
+    for share, following in followings:
+        paths, expected = paths_of(process, following, method, order, fits)
+        value += share * expected
+        chances = [
+            sum(p * path_probability(process, other, paths, row) for p, other in followings)
+            for row in range(len(paths.weights))
+        ]
+        weights += [share * float(weight) for weight in paths.weights]
+        found += trajectories(process, paths, chances)
+    hypothetical = sum(share for share, part in parts if not process.can_follow(part))
+    if hypothetical > 0:
+        value += hypothetical * process.origin
+        weights.append(hypothetical)
+        found.append(Trajectory((process.reference_name,), (), hypothetical, process.origin))
+    return mix(process.objectives, weights, found, value, order=order)
+
+
+def paths_of(
+    process: Process, following: Following, method: Method, order: Order, fits: Callable[[int], bool]
+) -> tuple[Paths, Vector]:
+    """Return the weighted paths of a policy by the method asked for, and V^pi."""
+    # Imported here because a catalogue needs neither, nor the compiler behind them.
+    match method:
+        case "expand":
+            from tradeoff.represent.expand import expand
+
+            return expand(process, following, order, fits)
+        case "flow":
+            from tradeoff.represent.flow import decompose
+
+            return decompose(process, following, order)
+        case _:
+            raise ArgumentError(f"the method is {method!r}; it must be 'expand' (Algorithm 4) or 'flow' (Algorithm 5)")
+
+
+def trajectories(process: Process, paths: Paths, chances: Sequence[float]) -> tuple[Trajectory, ...]:
+    """Return the paths with the names of their states and actions; they stop where nothing more happens."""
+    made = []
+    for row, chance in enumerate(chances):
+        steps = int(np.count_nonzero(paths.choices[row] >= 0))
+        states = tuple(process.states[s] for s in paths.states[row, : steps + 1])
+        actions = tuple(
+            process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps)
+        )
+        made.append(Trajectory(states, actions, chance, paths.returns[row]))
+    return tuple(made)
+
+
+def parts_of(plan: Plan) -> list[tuple[float, Plan]]:
+    """Return the single plans of a mixture, however it is nested, with their probabilities; those of 0 are left out."""
+    if not isinstance(plan, Mixture):
+        return [(1.0, plan)]
+    return [
+        (share * inner, part)
+        for share, outer in zip(plan.probabilities, plan.plans, strict=True)
+        if share > 0
+        for inner, part in parts_of(outer)
+    ]
+
+
+def mix(
+    objectives: Sequence[Objective],
+    weights: Sequence[float],
+    found: Sequence[Trajectory],
+    value: Vector,
+    *,
+    order: Order = "likely",
+) -> Lottery:
+    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged."""
+    merged: list[Trajectory] = []
+    totals: list[float] = []
+    for weight, trajectory in zip(weights, found, strict=True):
+        same = next((i for i, other in enumerate(merged) if other.same_as(trajectory)), None)
+        if same is None:
+            merged.append(trajectory)
+            totals.append(weight)
+        else:
+            totals[same] += weight
+    shares = np.array(totals)
+    kept, shares = compress(np.array([t.outcome for t in merged]), shares / shares.sum(), order=order, target=value)
+    return Lottery(tuple(objectives), shares, tuple(merged[i] for i in kept))

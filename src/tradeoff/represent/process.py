@@ -1,0 +1,141 @@
+"""What the representation of policies needs to know of a decision process, and the paths it finds there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Matrix, Objective, Plan, Vector
+
+Int = NDArray[np.int64]
+
+
+class Step(Protocol):
+    """One step of a process: ragged arrays of choices and branches, as ``problems.layer.Layer`` has them."""
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arrays that the kernels take, with rewards."""
+
+    @property
+    def moves(self) -> tuple[Any, ...]:
+        """The same without rewards."""
+
+    @property
+    def state_ptr(self) -> NDArray[np.int32]:
+        """Where each state's choices begin."""
+
+    @property
+    def choice_ptr(self) -> NDArray[np.int64]:
+        """Where each choice's branches begin."""
+
+    @property
+    def state_of_choice(self) -> NDArray[np.int32]:
+        """The state of each choice."""
+
+    @property
+    def action(self) -> NDArray[np.int32]:
+        """The action of each choice."""
+
+    @property
+    def target(self) -> NDArray[np.int32]:
+        """Where each branch leads."""
+
+    @property
+    def prob(self) -> Vector:
+        """How likely each branch is."""
+
+    @property
+    def reward(self) -> Matrix:
+        """What each choice earns on average."""
+
+    @property
+    def branch_reward(self) -> Matrix | None:
+        """What each branch earns, where it depends on it."""
+
+
+class Following(Protocol):
+    """One policy being followed."""
+
+    def chance(self, step: int) -> Vector:
+        """Return the chance of each choice given its state."""
+
+    def at(self, step: int, state: int) -> tuple[Int, Vector]:
+        """Return the choices that are possible in a state, and their chances."""
+
+
+class Process(Protocol):
+    """A finite-horizon process with vector rewards."""
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objectives."""
+
+    @property
+    def horizon(self) -> int:
+        """The number of steps."""
+
+    @property
+    def start(self) -> Vector:
+        """The start distribution."""
+
+    @property
+    def states(self) -> Sequence[str]:
+        """The names of the states."""
+
+    @property
+    def actions(self) -> Sequence[str]:
+        """The names of the actions."""
+
+    def layer(self, step: int) -> Step:
+        """Return one step."""
+
+    @property
+    def origin(self) -> Vector:
+        """The reference's outcome, in the person's units."""
+
+    @property
+    def reference_name(self) -> str:
+        """What the reference is called."""
+
+    def can_follow(self, plan: Plan) -> bool:
+        """Return whether the plan is a policy, and not a hypothetical reference."""
+
+    def follow(self, plan: Plan) -> Following:
+        """Return a single policy, ready to be followed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Weighted complete paths: states [m, H+1], choices and branches [m, H] (-1 once nothing more happens)."""
+
+    states: Int
+    choices: Int
+    branches: Int
+    weights: Vector
+    returns: Matrix
+
+    def part(self, rows: Int, weights: Vector) -> Paths:
+        """Return some of the paths under new weights."""
+        return Paths(self.states[rows], self.choices[rows], self.branches[rows], weights, self.returns[rows])
+
+
+def branch_rewards(layer: Step, choices: Int, branches: Int) -> Matrix:
+    """Return what is earned by taking these choices and ending up in these branches."""
+    return layer.reward[choices] if layer.branch_reward is None else layer.branch_reward[branches]
+
+
+def path_probability(process: Process, following: Following, paths: Paths, row: int) -> float:
+    """Return how likely exactly this path is when the policy is followed."""
+    probability = float(process.start[paths.states[row, 0]])
+    for step in range(process.horizon):
+        choice, branch = paths.choices[row, step], paths.branches[row, step]
+        if choice < 0 or probability == 0.0:
+            break
+        choices, chances = following.at(step, int(paths.states[row, step]))
+        probability *= float(chances[choices == choice].sum()) * float(process.layer(step).prob[branch])
+    return probability
