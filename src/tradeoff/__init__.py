@@ -11,34 +11,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff.errors import ArgumentError, ProblemError, ProblemWarning, TooLargeError, TradeoffError
+    from tradeoff.errors import ArgumentError, LogError, ProblemError, ProblemWarning, TooLargeError, TradeoffError
     from tradeoff.model import (
         NOTHING,
         Alternative,
+        Answer,
         Item,
         Lottery,
         Mixture,
         Objective,
         OptimalPolicy,
         Policy,
+        Question,
+        Recommendation,
         Reference,
         StochasticPolicy,
         Trajectory,
     )
+    from tradeoff.interview import Interview
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
     from tradeoff.problems.mdp import MDP, Rollouts
     from tradeoff.represent import compress, represent
     from tradeoff.sources import examples, load, save
+    from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
 _HOME = {
     "MDP": "problems.mdp",
     "NOTHING": "model",
     "Alternative": "model",
+    "Answer": "model",
     "ArgumentError": "errors",
     "Catalogue": "problems.catalogue",
+    "ConcaveUser": "users",
+    "ContraryUser": "users",
+    "DriftingUser": "users",
+    "Interview": "interview",
     "Item": "model",
+    "LinearUser": "users",
+    "LogError": "errors",
     "Lottery": "model",
     "Mixture": "model",
     "Objective": "model",
@@ -47,9 +59,13 @@ _HOME = {
     "Problem": "problem",
     "ProblemError": "errors",
     "ProblemWarning": "errors",
+    "Question": "model",
+    "RandomUser": "users",
+    "Recommendation": "model",
     "Reference": "model",
     "Rollouts": "problems.mdp",
     "StochasticPolicy": "model",
+    "StubbornUser": "users",
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
@@ -65,9 +81,16 @@ __all__ = [
     "MDP",
     "NOTHING",
     "Alternative",
+    "Answer",
     "ArgumentError",
     "Catalogue",
+    "ConcaveUser",
+    "ContraryUser",
+    "DriftingUser",
+    "Interview",
     "Item",
+    "LinearUser",
+    "LogError",
     "Lottery",
     "Mixture",
     "Objective",
@@ -76,9 +99,13 @@ __all__ = [
     "Problem",
     "ProblemError",
     "ProblemWarning",
+    "Question",
+    "RandomUser",
+    "Recommendation",
     "Reference",
     "Rollouts",
     "StochasticPolicy",
+    "StubbornUser",
     "TooLargeError",
     "TradeoffError",
     "Trajectory",

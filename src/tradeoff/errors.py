@@ -5,7 +5,8 @@
     TradeoffError
     ├── ProblemError      the decision problem (a file, a table, an array) is not valid         exit code 3
     │   └── TooLargeError     it is valid, but would not fit in memory                         exit code 3
-    └── ArgumentError     what was asked of a valid problem makes no sense (weights, policies)  exit code 2
+    ├── ArgumentError     what was asked of a valid problem makes no sense (weights, policies)  exit code 2
+    └── LogError          a log of answers cannot be continued with this problem or version      exit code 4
 
 Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is for what was put right
 and is worth knowing, such as states that cannot be reached.
@@ -26,6 +27,10 @@ class TooLargeError(ProblemError):
 
 class ArgumentError(TradeoffError, ValueError):
     """What was asked of a valid problem makes no sense: weights, policies, options."""
+
+
+class LogError(TradeoffError, ValueError):
+    """A log of answers cannot be continued: another problem, another version, or damaged."""
 
 
 class ProblemWarning(UserWarning):

@@ -237,6 +237,64 @@ class Lottery:
         return result
 
 
+class Answer(Enum):
+    """What a person says to "which of these two do you prefer?"."""
+
+    FIRST = "first"
+    SECOND = "second"
+    SAME = "same"  # the paper's "indistinguishable"
+
+    @property
+    def swapped(self) -> Answer:
+        """The same preference when the two alternatives change places."""
+        match self:
+            case Answer.FIRST:
+                return Answer.SECOND
+            case Answer.SECOND:
+                return Answer.FIRST
+            case Answer.SAME:
+                return Answer.SAME
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which of these two do you prefer: the first, the second, or are they about equal?"""
+
+    first: Alternative
+    second: Alternative
+
+    @property
+    def difference(self) -> Vector:
+        """The gains of the first over the second."""
+        result: Vector = self.first.value - self.second.value
+        return result
+
+    @property
+    def key(self) -> bytes:
+        """What tells this question from others: the two values, bit for bit."""
+        return self.first.value.tobytes() + self.second.value.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """What is recommended, and how much can be said for it.
+
+    ``weights`` are the estimated importances of the gains, summing to 1. ``regret_bound`` is the certificate: the
+    share of the best possible gain that may be lost at most, whatever the person's true weights (``None`` where the
+    strategy gives none). ``complete`` says whether the strategy asked all it wanted; ``reason`` why it stopped.
+    """
+
+    alternative: Alternative
+    weights: Vector
+    questions: int
+    reason: str
+    complete: bool = True
+    regret_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen_array(self.weights))
+
+
 def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:
     """Return the objectives, checked to be ``count`` many with different names; numbered ones if none are given."""
     if objectives is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
@@ -37,6 +38,10 @@ class Problem(Protocol):
     @property
     def nothing(self) -> Alternative | None:
         """The reference as an alternative worth exactly zero: the paper's pi_0."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this problem from others; a log of answers names it."""
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return one optimal, never dominated alternative per row of weights."""
@@ -139,6 +144,19 @@ class Framed(ABC):
     def outcome(self, value: ArrayLike) -> Vector:
         """Return a value vector (gains) in the person's units."""
         return self.frame.outcomes(np.asarray(value, dtype=float))
+
+
+def fingerprint_of(*parts: object) -> str:
+    """Return a short text that is the same for the same parts (arrays, texts, numbers), bit for bit."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update(repr(part).encode())
+        digest.update(b"|")
+    return digest.hexdigest()[:32]
 
 
 def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import njit
 
-from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, helper, inlined
+from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, inlined
 
 EPSILON = 2.220446049250313e-16
 NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
@@ -80,6 +80,18 @@ def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any
 
 
 @loose
+def product(inverse: Any, column: Any, answer: Any) -> Any:
+    """Leave the coordinates of ``column`` in the basis in ``answer``."""
+    rows, width = inverse.shape
+    for q in range(width):
+        answer[q] = 0.0
+    for row in range(rows):
+        value = column[row]
+        for q in range(width):
+            answer[q] += value * inverse[row, q]
+
+
+@loose
 def exchange(inverse: Any, column: Any, place: Any) -> Any:
     """Update the inverse for a basis whose point at ``place`` gave way to one with coordinates ``column``."""
     rows, width = inverse.shape
@@ -93,7 +105,7 @@ def exchange(inverse: Any, column: Any, place: Any) -> Any:
 
 
 @loose
-def invert(basis: Any, inverse: Any, swaps: Any) -> Any:
+def invert(basis: Any, inverse: Any, swaps: Any, pivotal: Any) -> Any:
     """Compute the inverse afresh: Gauss-Jordan in place, with partial pivoting."""
     rows, width = inverse.shape
     for place in range(rows):
@@ -112,12 +124,13 @@ def invert(basis: Any, inverse: Any, swaps: Any) -> Any:
         inverse[col, col] = 1.0
         for q in range(width):
             inverse[col, q] *= reciprocal
+            pivotal[q] = inverse[col, q]
         for row in range(rows):
             factor = inverse[row, col]
             if row != col and factor != 0.0:
-                inverse[row, col] = 0.0
                 for q in range(width):
-                    inverse[row, q] -= factor * inverse[col, q]
+                    inverse[row, q] -= factor * pivotal[q]
+                inverse[row, col] = -factor * pivotal[col]
     for col in range(rows - 1, -1, -1):
         best = swaps[col]
         if best != col:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit, types
+from numba.extending import register_jitable
 
 from tradeoff.kernels.vector import (
     at,
@@ -64,6 +65,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 # Below this many states a chunk of weights is done before a second thread has started.
 _THREAD_STATES = 10_000
+# Two chunks of 8 cost half as much again as one of 16 while values fit the cache; from here on they cost little more.
+_SPLIT_STATES = 50_000
 # Rows of values are asked for this many successors ahead: far enough to hide main memory, near enough to stay in L1.
 _AHEAD = 32
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
@@ -72,7 +75,7 @@ _HELD = 8
 _ARRANGE_STEPS = 12
 
 # Arranged layers: states in a block, and the number of classes (exactly 0, 1, ..., 8 members, and more than 8).
-_BLOCK = 256
+_BLOCK = 512
 _CLASSES = 10
 _LONG = _CLASSES - 1
 
@@ -295,7 +298,7 @@ def _arrange() -> Callable[..., Any]:
                 group = min(_LONG, actions)
                 state_out[begin + place[group]] = state
                 place[group] += 1
-                # Kept in `slot` of the state's first choice until the choices are moved below.
+                # Parked at the state's first choice until the choices are moved below.
                 if group < _LONG:
                     if group > 0:
                         choice_out[state_ptr[state]] = offset[group]
@@ -320,7 +323,6 @@ def _arrange() -> Callable[..., Any]:
                 length = entries[group]
                 entries[group] = entry
                 entry += length
-            # The scratch places were parked in choice_out, which is about to be overwritten: copy them out first.
             parked = choice_out[first:last].copy()
             for state in range(begin, end):
                 start = np.int64(at(state_ptr, state))
@@ -345,6 +347,15 @@ def _arrange() -> Callable[..., Any]:
         return largest
 
     return arrange_blocks
+
+
+@register_jitable  # type: ignore[untyped-decorator, unused-ignore]
+def ask_ahead(prob: Array, target: Array, earned: Array, slot: Array, entry: Any, choice: Any) -> None:
+    """Ask for what comes next: the processor's stride detectors start anew in the loop of every width."""
+    prefetch(prob, entry + 128)
+    prefetch(target, entry + 256)
+    prefetch(earned, choice + 64)
+    prefetch(slot, choice + 128)
 
 
 @cache
@@ -389,47 +400,39 @@ def _sweep_arranged(size: int) -> Callable[..., Any]:
             start = np.int64(0)
             j = np.int64(0)
             for block in range(choice_end.shape[0]):
-                # Each width has its own loop, so the processor's stride detectors start anew; ask for the streams.
+                # One loop for each width: no branch in it depends on data.
                 for i in range(start, choice_end[block, 0]):
                     scratch[np.int64(at(slot, i))] = at(earned, i)
                 for i in range(choice_end[block, 0], choice_end[block, 1]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 1, at(earned, i))
                     j += 1
                 for i in range(choice_end[block, 1], choice_end[block, 2]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 2, at(earned, i))
                     j += 2
                 for i in range(choice_end[block, 2], choice_end[block, 3]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 3, at(earned, i))
                     j += 3
                 for i in range(choice_end[block, 3], choice_end[block, 4]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 4, at(earned, i))
                     j += 4
                 for i in range(choice_end[block, 4], choice_end[block, 5]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 5, at(earned, i))
                     j += 5
                 for i in range(choice_end[block, 5], choice_end[block, 6]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 6, at(earned, i))
                     j += 6
                 for i in range(choice_end[block, 6], choice_end[block, 7]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 7, at(earned, i))
                     j += 7
                 for i in range(choice_end[block, 7], choice_end[block, 8]):
-                    prefetch(prob, j + 128)
-                    prefetch(target, j + 256)
+                    ask_ahead(prob, target, earned, slot, j, i)
                     scratch[np.int64(at(slot, i))] = gather_dot(prob, target, source, j, 8, at(earned, i))
                     j += 8
                 for i in range(choice_end[block, 8], choice_end[block, 9]):
@@ -485,12 +488,21 @@ def _sweep_arranged(size: int) -> Callable[..., Any]:
     return sweep_arranged
 
 
-def arrange(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array) -> Arrangement:
-    """Return the layer sorted for scalar sweeps, to be given to `backward` again and again.
+def _regular(state_ptr: Array, choice_ptr: Array) -> tuple[int, int]:
+    """Return the numbers of actions and of successors if they are the same everywhere and both small, else (0, 0)."""
+    actions = int(_common_step(types.int32)(state_ptr))
+    width = int(_common_step(types.int64)(choice_ptr)) if actions > 0 else 0
+    return (actions, width) if 0 < width < _LONG else (0, 0)
 
-    It takes about 12 bytes a successor and the time of a few steps; `backward` makes its own when it is given none, so
-    this is worth keeping only where many single weight vectors are solved on one layer.
+
+def arrange(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array) -> Arrangement | None:
+    """Return the layer sorted for scalar sweeps, to be given to `backward`; None if it is regular and needs no sorting.
+
+    It takes about 12 bytes a successor and the time of a few steps. `backward` makes its own when it is given none and
+    has many steps to go, so keep one where single weight vectors are solved on the same layer again and again.
     """
+    if _regular(state_ptr, choice_ptr)[0]:
+        return None
     states, choices = state_ptr.size - 1, choice_ptr.size - 1
     blocks = -(-states // _BLOCK)
     made = Arrangement(
@@ -524,14 +536,13 @@ def _backward_one(
     source, sink = _rows(states, 1)[:, 0], _rows(states, 1)[:, 0]
     source[:] = values
     earned = np.empty(choice_ptr.size - 1)
-    actions = _common_step(types.int32)(state_ptr)
-    width = _common_step(types.int64)(choice_ptr) if actions > 0 else -1
-    if arranged is None and not 0 < width < _LONG and steps >= _ARRANGE_STEPS:
+    actions, width = _regular(state_ptr, choice_ptr)
+    if arranged is None and not actions and steps >= _ARRANGE_STEPS:
         arranged = arrange(state_ptr, choice_ptr, target, prob)
-    order = np.empty(0, np.int32) if arranged is None or 0 < width < _LONG else arranged.choice
+    order = np.empty(0, np.int32) if arranged is None else arranged.choice
     _weigh()(reward, np.ascontiguousarray(weights), order, earned)
-    if 0 < width < _LONG:
-        _sweep_regular(int(width), size)(actions, target, prob, earned, source, sink, policy)
+    if actions:
+        _sweep_regular(width, size)(actions, target, prob, earned, source, sink, policy)
     elif arranged is None:
         _sweep_ragged(size)(state_ptr, choice_ptr, target, prob, earned, source, sink, policy)
     else:
@@ -643,9 +654,9 @@ def _filled(part: Array, lanes: int) -> Array:
     return rows
 
 
-def _chunks(count: int, threads: int) -> list[tuple[int, int]]:
+def _chunks(count: int, states: int, threads: int) -> list[tuple[int, int]]:
     """Return (first column, number of columns) of each chunk: sixteen, or eight where threads would be idle."""
-    size = 8 if -(-count // 8) <= threads else 16
+    size = 8 if states >= _SPLIT_STATES and -(-count // 8) <= threads else 16
     return [(column, min(size, count - column)) for column in range(0, count, size)]
 
 
@@ -704,7 +715,7 @@ def backward(
         kernel(*layer, weights_by_objective, source, sink, picks, column, used, policy)
         values[:, part] = (sink if steps % 2 else source)[:, :used]
 
-    _spread(task, _chunks(count, threads), threads)
+    _spread(task, _chunks(count, states, threads), threads)
 
 
 @cache

@@ -19,12 +19,14 @@ from tradeoff.kernels.basis import (
     invert,
     lift,
     loose,
+    product,
     reordered,
     solve,
 )
-from tradeoff.kernels.exact import int64
+from tradeoff.kernels.exact import inlined, int64
 
 DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
+REFINED = 1e-3  # a pivot below this much of its terms is computed with refinement
 NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
 
 
@@ -88,7 +90,7 @@ def enlist(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: A
     taken[i] = 1
 
 
-@loose
+@inlined
 def begin(
     points: Any,
     weights: Any,
@@ -115,13 +117,13 @@ def begin(
             basis[place, q] = 0.0
         basis[place, place] = 1.0
     # Gaussian elimination over a window of the first points, the row of ones first.
-    window = 2 * rows + 8
+    window = rows + 16
     if window > count:
         window = count
     gather(points, weights, order, int64(0), window, vectors, taken, block)
     enlist(points, weights, order[0], size, vectors, basis, support, taken)
     rank = 1
-    peaks = vectors[SPARE]
+    spare = vectors[SPARE]
     for j in range(size):
         first = block[j, 0]
         peak = 0.0
@@ -130,7 +132,7 @@ def begin(
             block[j, t] = value
             value = abs(value)
             peak = value if value > peak else peak
-        peaks[j] = DECISIVE * peak if DECISIVE * peak > 1e-6 else 1e-6
+        spare[j] = DECISIVE * peak if DECISIVE * peak > 1e-6 else 1e-6
     # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
     for place in range(size):
         at = place
@@ -141,7 +143,7 @@ def begin(
     factors = block[size]
     for turn in range(size):
         j = swaps[turn]
-        best = peaks[j]
+        best = spare[j]
         pivot = -1
         for t in range(window):
             if abs(block[j, t]) > best:
@@ -160,7 +162,7 @@ def begin(
             amount = block[row, pivot]
             for t in range(window):
                 block[row, t] -= factors[t] * amount
-    invert(basis, inverse, swaps)
+    invert(basis, inverse, swaps, spare)
     # Rows that the window left: the point that has most in a generic mixture of them, over all points. Rounding of the
     # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.
     price = vectors[PRICE]
@@ -190,7 +192,7 @@ def begin(
             amount += price[row] * column[row]
         if abs(amount) <= rounding:
             return rank
-        solve(inverse, basis, column, enter, vectors[SPARE])
+        solve(inverse, basis, column, enter, spare)
         place = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
         best = 0.0
         for q in range(rows):
@@ -201,10 +203,10 @@ def begin(
             return rank
         enlist(points, weights, i, place, vectors, basis, support, taken)
         rank += 1
-        invert(basis, inverse, swaps)
+        invert(basis, inverse, swaps, spare)
 
 
-@loose
+@inlined
 def absorb(
     block: Any,
     order: Any,
@@ -251,7 +253,9 @@ def absorb(
                 column[j] = block[j, t]
                 noise += abs(column[j] * inverse[j, place])
             column[size] = 1.0
-            solve(inverse, basis, column, enter, spare)
+            product(inverse, column, enter)
+            if enter[place] > -REFINED * noise:
+                solve(inverse, basis, column, enter, spare)
             for q in range(width):
                 enter[q] *= mask[q]
             sound = enter[place] < -1e-12 * noise
@@ -277,7 +281,7 @@ def absorb(
             basis[place, q] = column[q]
         pivots += 1
         if -pivot < TINY_PIVOT or pivots > 100 + rows:
-            invert(basis, inverse, swaps)
+            invert(basis, inverse, swaps, spare)
             pivots = 0
             total(block, used, column)
             for q in range(rows):

@@ -46,7 +46,7 @@ NOT_FINITE = -2
 MEAN, REST, LOW, HIGH, AIM, AIM_REST, SUMMARY = range(7)
 
 
-@helper
+@inlined
 def survey(points: Any, weights: Any, summary: Any) -> Any:
     """Return SOUND and the weighted mean (in two parts), smallest and largest value of each coordinate in ``summary``.
 
@@ -100,7 +100,7 @@ def survey(points: Any, weights: Any, summary: Any) -> Any:
     return SOUND
 
 
-@helper
+@inlined
 def shortfall(
     points: Any, support: Any, weights: Any, target: Any, target_rest: Any, missing: Any, scratch: Any
 ) -> Any:

@@ -19,10 +19,9 @@ from tradeoff.kernels.basis import (
     furthest,
     invert,
     lift,
-    loose,
     solve,
 )
-from tradeoff.kernels.exact import int64, inlined
+from tradeoff.kernels.exact import inlined, int64
 
 GAIN = 1e-11  # a step must promise at least this much of the largest cost
 DEGENERATE = 1e-16  # a step shorter than this has not moved
@@ -45,7 +44,7 @@ def leaving(weight: Any, enter: Any, rows: Any) -> Any:
     return place
 
 
-@loose
+@inlined
 def steer(
     points: Any, costs: Any, order: Any, count: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any
 ) -> Any:
@@ -57,7 +56,7 @@ def steer(
     for t in range(count):
         cost = abs(costs[order[t]])
         largest = cost if cost > largest else largest
-    invert(basis, inverse, swaps)
+    invert(basis, inverse, swaps, spare)
     stalled = 0
     pivots = 0
     limit = 1000 + 50 * rows
@@ -96,7 +95,7 @@ def steer(
         support[place] = i
         pivots += 1
         if pivot < TINY_PIVOT or pivots > 100 + rows:
-            invert(basis, inverse, swaps)
+            invert(basis, inverse, swaps, spare)
             pivots = 0
         else:
             exchange(inverse, enter, place)

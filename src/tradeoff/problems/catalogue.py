@@ -26,7 +26,7 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, Frame, Framed, weight_rows
+from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
 from tradeoff.represent import mix, parts_of
 
 # Scores of this many items x weights are formed at a time: 32 MB.
@@ -97,6 +97,12 @@ class Catalogue(Framed):
     def gains(self) -> Matrix:
         """The items' values as gains over the reference, read-only."""
         return frozen_array(self.frame.gains(self.values))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this catalogue from others."""
+        outcome = self.reference.outcome and sorted(self.reference.outcome.items())
+        return fingerprint_of("catalogue", self.objectives, self.names, self.values, outcome)
 
     @property
     def reference_name(self) -> str:

@@ -30,7 +30,7 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import Frame, Framed, weight_rows
+from tradeoff.problem import Frame, Framed, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies, solving
 from tradeoff.problems.layer import Layer, build_layer, keep_states, reachable
 from tradeoff.problems.memory import check_fits, memory_limit
@@ -352,6 +352,21 @@ class MDP(Framed):
     def nothing_is_reference(self) -> bool:
         """Whether the do-nothing action exists and is the reference, as in the paper."""
         return self.nothing_action is not None and not np.any(self.origin)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this model from others: everything that decides what is optimal, and the names people read."""
+        names = self.states.numbers if isinstance(self.states, building.Numbered) else tuple(self.states)
+        outcome = self.reference.outcome and sorted(self.reference.outcome.items())
+        arrays = [
+            array
+            for layer in self.layers
+            for array in (*layer.arrays, layer.action, layer.branch_reward)
+            if array is not None
+        ]
+        return fingerprint_of(
+            "mdp", self.objectives, names, self.actions, self.horizon, self.start, self.nothing_action, outcome, *arrays
+        )
 
     @property
     def reference_name(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,14 @@ _NO_COSTS = np.empty(0)
 _OWN_MEAN = np.empty(0)
 
 
+@cache
+def _kernel() -> Any:
+    """Return the compiled kernel's module, loaded when it is first needed and not when the package is imported."""
+    from tradeoff.kernels import caratheodory
+
+    return caratheodory
+
+
 def compress(
     points: ArrayLike,
     weights: ArrayLike,
@@ -39,7 +48,7 @@ def compress(
     mean to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer
     than k dimensions. Points of weight 0 are never chosen. Many choices are exact; ``order`` says which is wanted:
 
-    - ``"likely"``: points are taken in decreasing weight (to within a part in 16), so that the likely ones stay;
+    - ``"likely"``: points are taken in decreasing weight (to within a part in 8), so that the likely ones stay;
     - ``"typical"`` or ``"diverse"``: those with the smallest or the largest mean squared distance from the mean, each
       coordinate relative to its spread;
     - an array of n costs: those with the smallest mean cost;
@@ -53,10 +62,7 @@ def compress(
     >>> len(rows), (shares @ np.array(corners)[rows]).round(12).tolist()
     (3, [0.4, 0.3])
     """
-    # The compiled kernel is loaded when it is first needed, not when the package is imported.
-    from tradeoff.kernels.caratheodory import TRUSTED, push
-    from tradeoff.kernels.exact import MEAN, SOUND
-
+    kernel = _kernel()
     points = np.ascontiguousarray(points, np.float64)
     weights = np.ascontiguousarray(weights, np.float64)
     _check_shapes(points, weights)
@@ -67,18 +73,18 @@ def compress(
         costs = _costs(points, weights, order)
         given = np.argsort(costs, kind="stable")
     mean = _OWN_MEAN if target is None else _checked_shape(target, points)
-    verdict, rows, shares, error, summary = push(points, weights, given, costs, mean)
-    if verdict != SOUND:
+    verdict, rows, shares, error, summary = kernel.push(points, weights, given, costs, mean)
+    if verdict != kernel.SOUND:
         _explain(points, weights)
         # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
         exponents = np.frexp(np.abs(points).max(axis=0))[1]
         nearer = None if target is None else np.ldexp(mean, -exponents)
         return compress(np.ldexp(points, -exponents), weights, order=costs if len(costs) else order, target=nearer)
-    if not abs(summary[MEAN, -1] - 1.0) <= SUM_TOLERANCE:
+    if not abs(summary[kernel.MEAN, -1] - 1.0) <= SUM_TOLERANCE:
         _explain(points, weights)
     if target is not None:
         _check_target(mean, summary)
-    if error <= TRUSTED:
+    if error <= kernel.TRUSTED:
         return rows, shares
     return robust(points, weights, given, mean)
 
@@ -89,30 +95,30 @@ def robust(points: Matrix, weights: Vector, given: Indices, target: Vector) -> t
     For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
     inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly.
     """
-    from tradeoff.kernels.caratheodory import TRUSTED, push
     from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
-    from tradeoff.kernels.exact import MEAN, REST
 
+    kernel = _kernel()
     exponents = np.frexp(np.abs(points).max(axis=0, initial=0.0))[1]
     points = np.ldexp(points, -exponents)
-    _, rows, shares, _, summary = push(points, weights, given, _NO_COSTS, _OWN_MEAN)
-    own = (summary[MEAN, :-1], summary[REST, :-1])
+    _, *plain, _, summary = kernel.push(points, weights, given, _NO_COSTS, _OWN_MEAN)
+    own = (summary[kernel.MEAN, :-1], summary[kernel.REST, :-1])
     wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
     reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
 
     def ways() -> Iterator[tuple[Indices, Vector]]:
         if len(target):
-            yield push(points, weights, given, _NO_COSTS, wanted[0])[1:3]
+            _, rows, shares, *_ = kernel.push(points, weights, given, _NO_COSTS, wanted[0])
+            yield rows, shares
             yield eliminate(points, weights, *wanted)
-        yield rows, shares
+        yield plain[0], plain[1]
         yield eliminate(points, weights, *own)
 
-    best, least = (rows, shares), np.inf
-    for rows, shares in ways():
-        error = relative_error(exact_shortfall(points, rows, shares, *wanted), reach)
+    best, least = (plain[0], plain[1]), np.inf
+    for way in ways():
+        error = relative_error(exact_shortfall(points, *way, *wanted), reach)
         if error < least:
-            best, least = (rows, shares), error
-        if error <= TRUSTED:
+            best, least = way, error
+        if error <= kernel.TRUSTED:
             break
     return best
 

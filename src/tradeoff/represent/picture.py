@@ -27,8 +27,8 @@ BOLD = 1.12  # how much wider bold letters are
 WIDEST_PNG = 30_000  # pixels either way; matplotlib draws nothing beyond 65,535
 
 # Widths in em that no common sans-serif letter exceeds (the widest of them are Verdana's and DejaVu's).
-_NARROW = dict.fromkeys("ijlI.,:;'|!-()[]{}/\\ `tfr\"°·", 0.46)
-_WIDE = dict.fromkeys("mwMW%@…—œæŒÆ", 1.03) | dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ+=<>#~&^−→", 0.85)
+_NARROW = dict.fromkeys("ijlI.,:;'|!-()[]/\\ tfr·", 0.46)
+_WIDE = dict.fromkeys("mwMW%@…—œæŒÆ", 1.08) | dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ+=<>#~&^−→", 0.85)
 _WIDTHS = {chr(code): 0.66 for code in range(32, 127)} | _NARROW | _WIDE
 
 
@@ -171,7 +171,7 @@ def _em(character: str) -> float:
         return 1.25  # Chinese, Japanese, Korean, emoji
     # Accented letters are as wide as the letter below the accent.
     base = unicodedata.normalize("NFD", character)[0]
-    return _WIDTHS.get(base, 1.1)
+    return _WIDTHS.get(base, 1.25)
 
 
 def wrap(text: str, width: float, size: float, bold: bool = False) -> list[str]:
@@ -216,7 +216,7 @@ def _svg(shape: Shape) -> str:
         case Line():
             points = " ".join(f"{_number(x)},{_number(y)}" for x, y in shape.points)
             look = _attributes(stroke=shape.stroke, stroke_width=shape.width, stroke_linejoin="round")
-            return f"<polyline points={quoteattr(points)} fill=\"none\" {look}/>"
+            return f'<polyline points={quoteattr(points)} fill="none" {look}/>'
         case Circle():
             look = _attributes(fill=shape.fill, stroke=shape.stroke, stroke_width=2)
             return f"<circle {_attributes(cx=shape.x, cy=shape.y, r=shape.radius)} {look}/>"

@@ -186,6 +186,12 @@ def outcome_words(lottery: Lottery) -> tuple[list[list[str]], list[str]]:
     return [texts(outcome) for outcome in lottery.outcomes], texts(lottery.average)
 
 
+def heaviest_first(lottery: Lottery) -> Lottery:
+    """Return the lottery with its trajectories in the order a person reads them: the largest share first."""
+    order = np.argsort(-lottery.weights, kind="stable")
+    return Lottery(lottery.objectives, lottery.weights[order], tuple(lottery.trajectories[i] for i in order))
+
+
 def heading_words(lottery: Lottery) -> str:
     """Return the sentence to put above a lottery: how it is to be read."""
     if len(lottery.trajectories) > 1:

@@ -1,0 +1,292 @@
+"""Ask, tell, undo, resume: an interview is the list of its answers, and everything else is replay.
+
+The log is append-only. Resuming runs the strategy again and answers from the log what was answered before; taking an
+answer back does the same without it. A question that was answered once is never asked again unless its answer was taken
+back, even if the strategy comes to it on another way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from tradeoff.errors import ArgumentError, LogError
+from tradeoff.model import Answer, Question, Recommendation
+from tradeoff.problem import Problem
+from tradeoff.strategies import STRATEGIES, start
+from tradeoff.strategies.base import Reply, Step, Strategy
+
+FORMAT = "tradeoff-log/1"
+
+Event = dict[str, Any]
+Record = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
+
+
+class Interview:
+    """One person being asked about one problem.
+
+    >>> import tradeoff
+    >>> interview = Interview(tradeoff.load("dependent"), "paper")
+    >>> person = tradeoff.LinearUser([1.0, 2.0, 1.0], precision=0.01)
+    >>> while question := interview.ask():
+    ...     interview.tell(person(question))
+    >>> interview.finished, interview.recommendation.complete
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: str = "paper",
+        *,
+        max_questions: int | None = None,
+        skip_implied: bool | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        **options: Any,
+    ) -> None:
+        """``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers."""
+        if strategy not in STRATEGIES:
+            raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+        if max_questions is not None and (isinstance(max_questions, bool) or max_questions < 0):
+            raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
+        self.problem, self.strategy = problem, strategy
+        self._clock = clock
+        self._settings = {"max_questions": max_questions, "skip_implied": skip_implied, **options}
+        self._answers: list[Record] = []  # those not taken back
+        self._answered = 0
+        self._asked: bytes | None = None  # the question that was last written to the log
+        self._begin()
+        self._log: list[Event] = [
+            {
+                "event": "header",
+                "format": FORMAT,
+                "problem": problem.fingerprint,
+                "problem_name": getattr(problem, "name", ""),
+                "objectives": [o.name for o in problem.objectives],
+                "strategy": strategy,
+                "settings": self._settings,
+                "time": self._now(),
+            }
+        ]
+
+    def _now(self) -> str:
+        return self._clock().isoformat()
+
+    # --- replay -------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Run the strategy from the beginning, with the answers that stand, to the first question without one."""
+        waiting: dict[bytes, deque[Record]] = defaultdict(deque)
+        for record in self._answers:
+            waiting[record[1].key].append(record)
+        self._used: list[Record] = []
+        self._final: Recommendation | None = None
+        self._step: Step | None = None
+        self._running: Strategy = start(self.strategy, self.problem, **self._settings)
+        self._advance(lambda: next(self._running))
+        while self._step is not None and waiting[self._step.question.key]:
+            record = waiting[self._step.question.key].popleft()
+            self._used.append(record)
+            self._advance(lambda reply=record[2]: self._running.send(reply))  # type: ignore[misc]
+
+    def _advance(self, move: Callable[[], Step]) -> None:
+        try:
+            self._step = move()
+        except StopIteration as end:
+            self._step, self._final = None, end.value
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self) -> Question | None:
+        """Return the question to be answered now, or None when nothing is left to ask."""
+        if self._step is None:
+            return None
+        question = self._step.question
+        if self._asked != question.key:
+            self._asked = question.key
+            self._log.append(
+                {
+                    "event": "question",
+                    "number": self._answered + 1,
+                    "first": question.first.value.tolist(),
+                    "second": question.second.value.tolist(),
+                    "time": self._now(),
+                }
+            )
+        return question
+
+    def tell(self, answer: Answer | str) -> None:
+        """Take the answer to the question that was asked; nonsense is refused and changes nothing."""
+        try:
+            given = Answer(answer)
+        except ValueError:
+            words = ", ".join(repr(a.value) for a in Answer)
+            raise ArgumentError(f"{answer!r} is not an answer; it must be one of {words}") from None
+        self._record(given)
+
+    def skip(self) -> None:
+        """Pass the question over: nothing is learned from it, and something else is asked instead."""
+        self._record(None)
+
+    def _record(self, reply: Reply) -> None:
+        if self._step is None:
+            raise ArgumentError("nothing is being asked any more: the interview is finished")
+        if self._asked != self._step.question.key:
+            raise ArgumentError("no question was asked yet that this could answer; call ask() first")
+        self._answered += 1
+        record = (self._answered, self._step.question, reply)
+        kind = {"event": "skip"} if reply is None else {"event": "answer", "answer": reply.value}
+        self._log.append({**kind, "number": self._answered, "time": self._now()})
+        self._answers.append(record)
+        self._used.append(record)
+        self._asked = None
+        self._advance(lambda: self._running.send(reply))
+
+    def undo(self, number: int | None = None) -> None:
+        """Take back the last answer, or the one with this number in the log."""
+        standing = [record[0] for record in self._answers]
+        if number is None:
+            if not self._used:
+                raise ArgumentError("there is no answer to take back")
+            number = self._used[-1][0]
+        if number not in standing:
+            raise ArgumentError(f"there is no answer number {number} to take back; standing are {standing}")
+        self._log.append({"event": "retraction", "number": number, "time": self._now()})
+        self._answers = [record for record in self._answers if record[0] != number]
+        self._asked = None
+        self._begin()
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self._step is None
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """What is recommended now: the final word, or the best estimate so far."""
+        if self._step is not None:
+            return self._step.recommend()
+        assert self._final is not None
+        return self._final
+
+    @property
+    def at_most(self) -> int | None:
+        """The most questions that can still come, the pending one included; None if the strategy cannot tell."""
+        return 0 if self._step is None else self._step.left
+
+    @property
+    def answers(self) -> tuple[Record, ...]:
+        """The answers that the strategy has used, in its order: (number, question, answer or None if skipped)."""
+        return tuple(self._used)
+
+    @property
+    def log(self) -> tuple[Event, ...]:
+        """The events so far: a header, then questions, answers, skips and retractions."""
+        return tuple(self._log)
+
+    # --- resuming -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def resume(
+        cls,
+        problem: Problem,
+        log: Iterable[Mapping[str, Any]],
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Interview:
+        """Return the interview that wrote this log, at the same question, ready to go on."""
+        events = [dict(event) for event in log]
+        header = _header(problem, events)
+        settings = dict(header["settings"])
+        try:
+            interview = cls(problem, header["strategy"], clock=clock, **settings)
+        except (ArgumentError, TypeError) as error:
+            raise LogError(f"the log's header cannot be used by this version: {error}") from None
+        interview._log = [events[0]]
+        interview._replay(events[1:])
+        return interview
+
+    def _replay(self, events: Sequence[Event]) -> None:
+        for position, event in enumerate(events, start=2):
+            where = f"event {position} of the log"
+            match event.get("event"):
+                case "question":
+                    question = self.ask()
+                    self._log.pop() if question is not None and self._log[-1]["event"] == "question" else None
+                    self._check_question(event, question, where)
+                    self._log.append(event)
+                case "answer" | "skip" as kind:
+                    if self._asked is None or event.get("number") != self._answered + 1:
+                        raise LogError(f"{where} answers question {event.get('number')!r}, which was not asked then")
+                    try:
+                        self.tell(event.get("answer", "")) if kind == "answer" else self.skip()
+                    except ArgumentError as error:
+                        raise LogError(f"{where}: {error}") from None
+                    self._log[-1] = event
+                case "retraction":
+                    try:
+                        self.undo(event.get("number"))
+                    except ArgumentError as error:
+                        raise LogError(f"{where}: {error}") from None
+                    self._log[-1] = event
+                case kind:
+                    raise LogError(f"{where} is of the unknown kind {kind!r}")
+
+    def _check_question(self, event: Event, question: Question | None, where: str) -> None:
+        """Raise a LogError unless the strategy asks now what it asked then."""
+        if question is None:
+            raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
+        for side, value in (("first", question.first.value), ("second", question.second.value)):
+            then = event.get(side)
+            try:
+                same = np.allclose(np.asarray(then, dtype=float), value, rtol=0, atol=1e-9)
+            except (TypeError, ValueError):
+                same = False
+            if not same:
+                raise LogError(
+                    f"{where}: the {side} alternative was {then}, but this version would ask about {value.tolist()}; "
+                    "the log comes from another version of the program or was edited"
+                )
+
+
+def _header(problem: Problem, events: Sequence[Event]) -> Event:
+    """Return the log's header, checked against the problem."""
+    if not events or events[0].get("event") != "header":
+        raise LogError("the log does not begin with a header; it is damaged or not a log")
+    header = events[0]
+    if header.get("format") != FORMAT:
+        raise LogError(f"the log's format is {header.get('format')!r}; this version reads {FORMAT!r}")
+    if header.get("problem") != problem.fingerprint:
+        raise LogError(
+            f"the log is about another problem ({header.get('problem_name')!r}, fingerprint {header.get('problem')!r}); "
+            f"this one is {getattr(problem, 'name', '')!r} with fingerprint {problem.fingerprint!r}"
+        )
+    if not isinstance(header.get("settings"), dict) or not isinstance(header.get("strategy"), str):
+        raise LogError("the log's header names no strategy; it is damaged")
+    return header
+
+
+def read_log(text: str) -> list[Event]:
+    """Return the events of a log written as JSON lines; an unfinished last line was never acknowledged and is dropped."""
+    events: list[Event] = []
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            event = json.loads(line)
+            if not isinstance(event, dict):
+                raise ValueError("not an event")
+        except (ValueError, RecursionError):
+            if number == len(lines):  # no newline after it: the writer was interrupted
+                break
+            raise LogError(f"line {number} of the log is not an event; the log is damaged there") from None
+        events.append(event)
+    return events

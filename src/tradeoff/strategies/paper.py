@@ -1,0 +1,249 @@
+"""The paper's elicitation: basis policies, basis ratios, the estimate of the weights (its section 3).
+
+The sub-generators are named after the parts of Algorithms 1 and 2. ``basis="spanner"`` replaces the paper's basis by a
+barycentric spanner, with which all ratios lie in [0, 1] and the regret is linear in the precision; docs/spanner.md has
+the theorem and its proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Literal
+
+import numpy as np
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Alternative, Answer, Matrix, Question, Recommendation, Vector
+from tradeoff.problem import Problem, dilute
+from tradeoff.strategies.base import Reply, Step, Strategy
+from tradeoff.strategies.basis import Basis, bases_of
+
+# A ratio is known well enough when its interval is this narrow, even if "about equal" was never said.
+RESOLUTION = 1e-6
+
+
+def paper(
+    problem: Problem,
+    *,
+    basis: Literal["paper", "spanner"] = "paper",
+    theorem: Literal[1, 2] = 1,
+    resolution: float = RESOLUTION,
+) -> Strategy:
+    """Return the paper's strategy, ready to be asked.
+
+    ``theorem=1`` solves for the weights from all ratios; ``theorem=2`` first asks how precise the person is, and leaves
+    out the ratios of directions in which no alternative differs by more than the delta of Theorem 2.
+    """
+    if basis not in ("paper", "spanner"):
+        raise ArgumentError(f"basis is {basis!r}; it must be 'paper' or 'spanner'")
+    if theorem not in (1, 2):
+        raise ArgumentError(f"theorem is {theorem!r}; it must be 1 or 2")
+    if not 0 < resolution <= 0.5:
+        raise ArgumentError(f"resolution is {resolution!r}; it must be between 0 and 0.5")
+    return _Elicitation(problem, basis, theorem, resolution).run()
+
+
+Asking = Generator[Step, Reply, None]
+
+# Where in the interval a search asks: in the middle as in Algorithm 2, and beside it after a question was skipped.
+PLACES = (1 / 2, 1 / 3, 2 / 3)
+
+
+class _Elicitation:
+    """What has been learned so far, and the generators that learn it."""
+
+    def __init__(self, problem: Problem, basis: str, theorem: int, resolution: float) -> None:
+        self.problem, self.kind, self.theorem, self.resolution = problem, basis, theorem, resolution
+        self.bases = bases_of(problem)
+        self.k = len(problem.objectives)
+        self.order: list[Alternative] = []  # the basis, benchmark first
+        self.components: Vector = np.zeros(0)
+        self.ratios: list[float] = []  # alpha-hat_1, ...
+        self.precision: float | None = None  # eta: the person's eps relative to the benchmark's worth
+        self.ties: set[int] = set()  # members of the spanner that were "about equal" to the final benchmark
+        self.distinguished = False
+
+    def run(self) -> Strategy:
+        """Ask everything and return the personalised policy."""
+        if self.kind == "paper":
+            yield from self.choose_benchmark()
+        else:
+            yield from self.choose_spanner_benchmark()
+        if self.theorem == 2:
+            yield from self.estimate_precision()
+        yield from self.basis_ratios()
+        reason = "all ratios are known"
+        if not self.distinguished:
+            reason = "all alternatives were about equal to you; this one is as good as any"
+        return self.recommend(reason, complete=True)
+
+    # --- Algorithm 1 --------------------------------------------------------------------------------------------------
+
+    def choose_benchmark(self) -> Asking:
+        """Find pi_1, the best of the single-objective optima to this person (Algorithm 1, lines 1-5)."""
+        champion, *others = self.bases.relevant
+        for position, j in enumerate(others):
+            question = Question(self.bases.optima[champion], self.bases.optima[j])
+            match (yield from self.put(question, len(others) - position - 1)):
+                case Answer.SECOND:
+                    champion = j
+                case Answer.FIRST | Answer.SAME | None:
+                    pass
+        found = self.bases.paper(champion)
+        self.order, self.components = list(found.alternatives), found.components
+
+    def choose_spanner_benchmark(self) -> Asking:
+        """Find S_1, the winner of a tournament among the spanner; who ties with it has ratio 1."""
+        found: Basis = self.bases.spanner()
+        members = list(found.alternatives)
+        champion, ties = 0, set[int]()
+        for j in range(1, len(members)):
+            match (yield from self.put(Question(members[champion], members[j]), len(members) - j - 1)):
+                case Answer.SECOND:
+                    champion, ties = j, set()
+                case Answer.SAME:
+                    ties.add(j)
+                case Answer.FIRST | None:
+                    pass
+        rest = [j for j in range(len(members)) if j != champion]
+        self.order = [members[champion], *(members[j] for j in rest)]
+        self.components = np.append(found.components[champion], found.components[rest])
+        self.ties = {position for position, j in enumerate(rest) if j in ties}
+
+    # --- Algorithm 2 --------------------------------------------------------------------------------------------------
+
+    def basis_ratios(self) -> Asking:
+        """Find how much each basis policy is worth beside the benchmark (Algorithm 2)."""
+        for i in range(len(self.order) - 1):
+            if i in self.ties:
+                self.ratios.append(1.0)
+            else:
+                yield from self.binary_search(self.order[i + 1])
+
+    def binary_search(self, other: Alternative) -> Asking:
+        """Find alpha-hat_i by comparing with lotteries between an alternative and nothing."""
+        benchmark = self.order[0]
+        low, high = 0.0, self.largest_ratio  # l and h
+        skipped = 0
+        while high - low > self.resolution and skipped < len(PLACES):
+            ratio = low + PLACES[skipped] * (high - low)  # alpha-hat_i
+            if ratio > 1:
+                question = Question(benchmark, dilute(other, 1 / ratio))
+                too_high, too_low = Answer.FIRST, Answer.SECOND
+            else:
+                question = Question(other, dilute(benchmark, ratio))
+                too_high, too_low = Answer.SECOND, Answer.FIRST
+            reply = yield from self.put(question, self.searches_left(high - low))
+            if reply is Answer.SAME:
+                self.ratios.append(ratio)
+                return
+            skipped = skipped + 1 if reply is None else 0
+            if reply is too_high:
+                high = ratio
+            elif reply is too_low:
+                low = ratio
+        self.ratios.append((low + high) / 2)
+
+    @property
+    def largest_ratio(self) -> float:
+        """Where the search ends: 2 C_alpha = 4k as in Algorithm 2, line 3; 1 for a spanner, whose winner is worth most."""
+        return 4.0 * self.k if self.kind == "paper" else 1.0
+
+    # --- Theorem 2's precision ----------------------------------------------------------------------------------------
+
+    def estimate_precision(self) -> Asking:
+        """Find the smallest share eta of the benchmark that the person notices (after Theorem 2)."""
+        benchmark = self.order[0]
+        low, high = 0.0, 1.0  # not noticed, noticed
+        while high - low > self.resolution:
+            share = (low + high) / 2
+            match (yield from self.put(Question(benchmark, dilute(benchmark, 1 - share)), None)):
+                case Answer.SAME | None:
+                    low = share
+                    if high - low <= low:  # known to within a factor of 2, and delta has only its cube root
+                        break
+                case Answer.FIRST | Answer.SECOND:
+                    high = share
+        self.precision = high
+
+    # --- the estimate -------------------------------------------------------------------------------------------------
+
+    def put(self, question: Question, more: int | None) -> Generator[Step, Reply, Reply]:
+        """Ask a question after which at most ``more`` of its kind can come, and return what was replied."""
+        reply = yield self.step(question, more)
+        self.distinguished |= reply in (Answer.FIRST, Answer.SECOND)
+        return reply
+
+    def step(self, question: Question, more: int | None) -> Step:
+        """Return the step of such a question."""
+        left = None
+        if more is not None and self.theorem == 1:
+            members = len(self.order) or (self.k if self.kind == "paper" else len(self.bases.spanner().alternatives))
+            pending = members - 1 - len(self.ratios) - (1 if self.order else 0)
+            left = 1 + more + pending * self.searches(self.largest_ratio)
+        return Step(question, lambda: self.recommend("stopped before all ratios were known", complete=False), left)
+
+    def searches(self, width: float) -> int:
+        """Return how many questions a search over this width can take."""
+        return max(0, math.ceil(math.log2(width / self.resolution)))
+
+    def searches_left(self, width: float) -> int:
+        """Return how many questions can come after this one in the running search."""
+        return max(0, self.searches(width) - 1)
+
+    def rows(self) -> tuple[Matrix, Vector]:
+        """Return A-hat and e_1 of what is known: V^pi_1, then alpha-hat_i V^pi_1 - V^pi_{i+1} for each known ratio."""
+        values = np.array([a.value for a in self.order[: len(self.ratios) + 1]])
+        ratios = np.array(self.ratios)
+        matrix = np.concatenate([values[:1], ratios[:, None] * values[0] - values[1:]])
+        if self.theorem == 2 and self.precision is not None:
+            delta = self.k ** (5 / 3) * self.precision ** (1 / 3)
+            small = np.flatnonzero(self.components[1 : len(matrix)] <= delta)
+            matrix = matrix[: small[0] + 1] if len(small) else matrix
+        return matrix, np.eye(len(matrix))[0]
+
+    def weights(self) -> Vector:
+        """Return w-hat, the minimum-norm solution of A-hat x = e_1, made consistent with weights not being negative."""
+        if not self.order:
+            relevant = np.zeros(self.k)
+            relevant[list(self.bases.relevant)] = 1.0
+            return relevant
+        matrix, right = self.rows()
+        weights: Vector = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        if weights.min() < -1e-9 * np.abs(weights).max():
+            weights = _not_negative(matrix, right)
+        return weights
+
+    def recommend(self, reason: str, *, complete: bool) -> Recommendation:
+        """Return the best alternative for the estimated weights."""
+        weights = self.weights()
+        (best,) = self.problem.best(weights[None, :])
+        total = np.abs(weights).sum()
+        return Recommendation(best, weights / (total or 1.0), 0, reason, complete=complete)
+
+
+def _not_negative(matrix: Matrix, right: Vector) -> Vector:
+    """Return weights >= 0 that miss the equations as little as possible in their worst one, exactly meeting the first.
+
+    The person's own weights are such weights and miss no ratio by more than its error, so neither do these.
+    """
+    from scipy.optimize import linprog
+
+    d, k = matrix.shape
+    cost = np.append(np.zeros(k), 1.0)
+    rest = np.concatenate([matrix[1:], -matrix[1:]])
+    bound = np.concatenate([rest, -np.ones((len(rest), 1))], axis=1)
+    found = linprog(
+        cost,
+        A_ub=bound if len(rest) else None,
+        b_ub=np.zeros(len(rest)) if len(rest) else None,
+        A_eq=np.append(matrix[0], 0.0)[None, :],
+        b_eq=right[:1],
+        bounds=[(0, None)] * (k + 1),
+        method="highs",
+    )
+    if found.status != 0:  # the benchmark's value is not positive anywhere, which no optimum of an objective is
+        raise AssertionError(f"no weights fit the ratios: {found.message}")
+    weights: Vector = np.maximum(found.x[:k], 0.0)
+    return weights

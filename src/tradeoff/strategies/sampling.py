@@ -1,0 +1,275 @@
+"""Random points: uniform over a polytope, and from the posterior of a person who sometimes answers wrongly.
+
+Arrays in, arrays out, randomness passed in: the same generator gives the same points, bit for bit on one machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import lgamma, log
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tradeoff.errors import ArgumentError
+
+__all__ = ["consistent", "half_spaces", "hit_and_run", "posterior_particles"]
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Particles = tuple[Matrix, Vector]  # weights [n, d], precision [n]
+
+SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
+FLOOR = 1e-9  # particles' weights stay above this, where the sparse prior's density would have a pole
+SHRINKS = 40  # a slice of a billionth of its bracket is still found
+
+
+def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
+    """Return the rows a with ``a @ (w, e) >= 0`` exactly where (w, e) is consistent with the answers.
+
+    ``differences[q, d]`` is the value of the first alternative minus that of the second (one answer: ``[d]``),
+    ``kinds[q]`` is +1 for "the first", -1 for "the second", 0 for "about equal", which takes two rows, put last.
+
+    >>> half_spaces([3.0, -1.0], -1).tolist()
+    [[-3.0, 1.0, -1.0]]
+    >>> half_spaces([3.0, -1.0], 0).tolist()
+    [[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]]
+    """
+    difference, kind = _answers(differences, kinds)
+    strict, same = kind != 0, difference[kind == 0]
+    rows = np.vstack([kind[strict, None] * difference[strict], same, -same])
+    return np.hstack([rows, np.repeat([-1.0, 1.0], [strict.sum(), 2 * len(same)])[:, None]])
+
+
+def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike, kinds: ArrayLike) -> NDArray[np.bool_]:
+    """Return ``[n, q]``: whether particle i would have given answer j.
+
+    >>> consistent([[1.0, 0.0], [0.5, 0.5]], [0.1, 0.1], [[1.0, -1.0]], [+1]).tolist()
+    [[True], [False]]
+    """
+    difference, kind = _answers(differences, kinds)
+    gain = np.asarray(weights, np.float64) @ difference.T
+    least = np.asarray(precision, np.float64)[:, None]
+    return np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
+
+
+def hit_and_run(rows: Matrix, start: Matrix, shape: Matrix, moves: int, rng: np.random.Generator) -> Matrix:
+    """Return where ``len(start)`` chains end after ``moves`` random steps within ``rows @ z >= 0``, ``sum(w) = 1``.
+
+    Every chain goes to a uniform point of a random chord. Directions are Gaussian with the covariance of the points
+    ``shape`` (centred, of weights that sum to 0), so a thin set is explored as fast as a round one.
+    """
+    _, sizes, axes = np.linalg.svd(shape, full_matrices=False)
+    axes = axes[:-1] if len(axes) == shape.shape[1] else axes  # the last is normal to sum(w) = 1
+    frame = sizes[: len(axes), None] * axes / max(float(sizes[0]), np.finfo(float).tiny)
+    points = np.ascontiguousarray(start)
+    slack = points @ rows.T
+    for move in range(moves):
+        direction = rng.normal(size=(len(points), len(frame))) @ frame
+        slope = direction @ rows.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = -slack / slope
+        lowest = np.where(slope > 0.0, reach, -np.inf).max(axis=1)
+        highest = np.where(slope < 0.0, reach, np.inf).min(axis=1)
+        # A point on the boundary may find it a rounding behind it: then it stays.
+        lowest, highest = np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
+        step = lowest + (highest - lowest) * rng.random(len(points))
+        step[~np.isfinite(step)] = 0.0
+        points = points + step[:, None] * direction
+        slack = points @ rows.T if move % 16 == 15 else slack + step[:, None] * slope  # roundings must not add up
+    return points / points[:, :-1].sum(axis=1, keepdims=True)
+
+
+def posterior_particles(
+    differences: ArrayLike,
+    kinds: ArrayLike,
+    n: int,
+    rng: np.random.Generator,
+    start: Particles | None = None,
+    seen: int = 0,
+    *,
+    lapse: float = 0.05,
+    moves: int = 24,
+    e_range: tuple[float, float] = (1e-4, 1.0),
+) -> Particles:
+    """Return n draws (weights ``[n, d]``, precision ``[n]``) of who the person is, given answers that may be wrong.
+
+    Every answer has likelihood ``1 - lapse`` for those who would give it and ``lapse / 2`` for the others. Before any
+    answer the weights are Dirichlet(1) or Dirichlet(0.3), evenly, and the logarithm of the precision is uniform on
+    ``e_range``. Answers are as in :func:`half_spaces`.
+
+    ``start`` are particles for the first ``seen`` answers, such as an earlier result: then only the new answers cost
+    anything. For each new answer particles are drawn again in proportion to its likelihood and then take ``moves``
+    rounds (half as many for all but the last). A round is one slice-sampling move along the difference of two other
+    particles, one of a single weight on a logarithmic scale and one of the precision; each leaves the posterior as it
+    is, so more rounds only mean more independent particles.
+
+    >>> rng = np.random.default_rng(0)
+    >>> w, e = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
+    >>> bool((w[:, 0] > w[:, 1]).mean() > 0.9), w.shape, e.shape
+    (True, (400, 2), (400,))
+    """
+    difference, kind = _answers(differences, kinds)
+    d = difference.shape[1]
+    if n < 4 or not 0.0 < lapse < 2.0 / 3.0 or not 0.0 < e_range[0] < e_range[1]:
+        raise ArgumentError(
+            f"particles need n >= 4, 0 < lapse < 2/3 and 0 < e_range[0] < e_range[1]; found {n}, {lapse}, {e_range}"
+        )
+    if start is None:
+        seen = 0
+        weights = np.where(rng.random((n, 1)) < 0.5, rng.dirichlet(np.ones(d), n), rng.dirichlet(np.full(d, SPARSE), n))
+        levels = rng.uniform(log(e_range[0]), log(e_range[1]), n)
+    else:
+        picked = np.arange(n) * len(start[0]) // n
+        weights = np.array(start[0], np.float64)[picked]
+        levels = np.log(np.clip(np.asarray(start[1], np.float64)[picked], *e_range))
+    weights = np.maximum(weights, FLOOR)
+    weights /= weights.sum(axis=1, keepdims=True)
+    penalty = log((1.0 - lapse) / (lapse / 2.0))
+    for count in range(seen + 1, len(kind) + 1):
+        fits = consistent(weights, np.exp(levels), difference[count - 1 : count], kind[count - 1 : count])[:, 0]
+        likelihood = np.cumsum(np.where(fits, 1.0 - lapse, lapse / 2.0))
+        ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
+        drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
+        walk = _Walk(half_spaces(difference[:count], kind[:count]), penalty, e_range, weights[drawn], levels[drawn])
+        for _ in range(moves if count == len(kind) else (moves + 1) // 2):
+            walk.round(rng)
+        weights, levels = walk.weights, walk.levels
+    return weights, np.exp(levels)
+
+
+class _Walk:
+    """Particles that move; every move leaves the posterior as it is."""
+
+    def __init__(
+        self, rows: Matrix, penalty: float, e_range: tuple[float, float], weights: Matrix, levels: Vector
+    ) -> None:
+        self.weights, self.levels = weights, levels  # levels: logarithms of the precision
+        self.low, self.high = log(e_range[0]), log(e_range[1])
+        d = weights.shape[1]
+        self._rows = np.ascontiguousarray(rows[:, :-1].T)
+        self._offsets = rows[:, -1]
+        self._penalty = penalty
+        # log density of Dirichlet(SPARSE) over that of Dirichlet(1), but for the weights' own part
+        self._sparse = lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d)
+
+    def round(self, rng: np.random.Generator) -> None:
+        """Move every particle along a difference of others, in one weight and in precision."""
+        n, d = self.weights.shape
+        # Half of the particles move along differences of the other half, which stands still meanwhile: directions
+        # that depended on the particle itself or moved with it would not leave the posterior as it is.
+        half = rng.permutation(n)
+        if d > 1:
+            for mine, theirs in ((half[: n // 2], half[n // 2 :]), (half[n // 2 :], half[: n // 2])):
+                self._along_others(mine, theirs, rng)
+            self._one_weight(rng)
+        self._precision(rng)
+
+    def _log_density(self, weights: Matrix, levels: Vector) -> Vector:
+        # An "about equal" answer has two rows of which at most one fails: wrong answers are failing rows.
+        wrong = ((weights @ self._rows + np.exp(levels)[:, None] * self._offsets) < 0.0).sum(axis=1)
+        ratio = self._sparse + (SPARSE - 1.0) * np.log(np.maximum(weights, FLOOR)).sum(axis=1)
+        density: Vector = np.logaddexp(0.0, ratio) - self._penalty * wrong
+        return density
+
+    def _along_others(self, mine: NDArray[np.intp], theirs: NDArray[np.intp], rng: np.random.Generator) -> None:
+        weights, levels = self.weights[mine], self.levels[mine]
+        n, d = weights.shape
+        one, two = theirs[rng.integers(len(theirs), size=n)], theirs[rng.integers(len(theirs), size=n)]
+        direction, rise = self.weights[one] - self.weights[two], self.levels[one] - self.levels[two]
+        # Some directions are free, for the population may lie in a plane; a pair that coincides has none.
+        free = (rng.random(n) < 0.2) | (np.abs(direction).max(axis=1) < 1e-13)
+        isotropic = rng.normal(size=(n, d))
+        direction = np.where(free[:, None], isotropic - isotropic.mean(axis=1, keepdims=True), direction)
+        rise = np.where(free, 0.0, rise)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.hstack([(FLOOR - weights) / direction, ((self.low - levels) / rise)[:, None]])
+            other = ((self.high - levels) / rise)[:, None]
+        slope = np.hstack([direction, rise[:, None]])
+        lowest = np.where(slope > 0.0, ends, -np.inf).max(axis=1)
+        highest = np.where(slope < 0.0, ends, np.inf).min(axis=1)
+        lowest = np.maximum(lowest, np.where(rise < 0.0, other[:, 0], -np.inf))
+        highest = np.minimum(highest, np.where(rise > 0.0, other[:, 0], np.inf))
+
+        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
+            return weights[which] + t[:, None] * direction[which], levels[which] + t * rise[which]
+
+        self.weights[mine], self.levels[mine] = self._slice(place, lowest, highest, rng)
+
+    def _one_weight(self, rng: np.random.Generator) -> None:
+        """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
+        weights, levels = self.weights, self.levels
+        n, d = weights.shape
+        every = np.arange(n)
+        chosen = rng.integers(d, size=n)
+        x = weights[every, chosen]
+        rest = weights.copy()
+        rest[every, chosen] = 0.0
+        rest /= rest.sum(axis=1, keepdims=True)
+        scale = np.log(x) - np.log1p(-x)
+        # Neal's bracket of fixed width, randomly placed around the particle; 9 is a factor of 8,000 in odds.
+        lowest = -9.0 * rng.random(n)
+
+        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
+            x = 1.0 / (1.0 + np.exp(-(scale[which] + t)))
+            moved = (1.0 - x)[:, None] * rest[which]
+            moved[np.arange(len(which)), chosen[which]] = x
+            return moved, levels[which]
+
+        def volume(moved: Matrix, which: NDArray[np.intp]) -> Vector:
+            x = moved[np.arange(len(which)), chosen[which]]
+            # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner; nothing below the floor
+            size: Vector = np.log(x) + (d - 1) * np.log1p(-x)
+            return np.where(moved.min(axis=1) >= FLOOR, size, -np.inf)
+
+        self.weights, self.levels = self._slice(place, lowest, lowest + 9.0, rng, volume)
+
+    def _precision(self, rng: np.random.Generator) -> None:
+        weights, levels = self.weights, self.levels
+
+        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
+            return weights[which], levels[which] + t
+
+        self.weights, self.levels = self._slice(place, self.low - levels, self.high - levels, rng)
+
+    def _slice(
+        self,
+        place: Callable[[Vector, NDArray[np.intp]], tuple[Matrix, Vector]],
+        lowest: Vector,
+        highest: Vector,
+        rng: np.random.Generator,
+        volume: Callable[[Matrix, NDArray[np.intp]], Vector] | None = None,
+    ) -> tuple[Matrix, Vector]:
+        """Return where one slice-sampling move (Neal 2003, shrinking) takes the particles on ``place(t)``, now at 0."""
+
+        def log_density(weights: Matrix, levels: Vector, which: NDArray[np.intp]) -> Vector:
+            density = self._log_density(weights, levels)
+            return density if volume is None else density + volume(weights, which)
+
+        left = np.arange(len(lowest))
+        weights, levels = place(np.zeros(len(left)), left)
+        level = log_density(weights, levels, left) - rng.exponential(size=len(left))
+        lowest, highest = np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
+        for _ in range(SHRINKS):
+            t = lowest + (highest - lowest) * rng.random(len(left))
+            tried_weights, tried_levels = place(t, left)
+            good = log_density(tried_weights, tried_levels, left) >= level
+            weights[left[good]], levels[left[good]] = tried_weights[good], tried_levels[good]
+            bad = ~good
+            left, t = left[bad], t[bad]
+            if not len(left):
+                break
+            lowest, highest = np.where(t < 0.0, t, lowest[bad]), np.where(t < 0.0, highest[bad], t)
+            level = level[bad]
+        return weights, levels
+
+
+def _answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
+    difference = np.atleast_2d(np.asarray(differences, np.float64))
+    kind = np.atleast_1d(np.asarray(kinds)).astype(np.int64)
+    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, (-1, 0, 1)).all():
+        raise ArgumentError(
+            f"answers are differences [q, d] and as many kinds out of +1, -1 and 0; found shapes "
+            f"{difference.shape} and {kind.shape}, kinds {np.unique(kind).tolist()}"
+        )
+    return difference, kind

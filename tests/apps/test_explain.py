@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import tradeoff
+from tradeoff.apps.cli.explain import explain
+from tradeoff.apps.cli.main import Commands
+
+app = Commands("tradeoff", commands={"explain": explain})
+COMMUTE = ("commute", "--weights", "time=3,comfort=1")
+
+
+def run(*arguments: str, columns: int = 80, **environment: str) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns)} | environment).invoke(app, ["explain", *arguments])
+
+
+def hostile_problem(path: Path, kind: str) -> Path:
+    document = {
+        "format": "tradeoff-problem/1",
+        "kind": kind,
+        "title": "\x1b]0;owned\x07 [link=x]y[/link]",
+        "objectives": [{"name": "[red]a[/red]"}, {"name": "b\x1b[2J", "unit": "[bold]"}],
+    }
+    if kind == "catalogue":
+        document["items"] = [["\x1b[31m[bold]x[/bold]<script>", 1, 2], ["plain", 0, 3]]
+    else:
+        moves = [
+            ["[i]s[/i]", "\x1b[2Jgo<b>", 0.5, "[i]s[/i]", 1, 2],
+            ["[i]s[/i]", "\x1b[2Jgo<b>", 0.5, "end\x07", 3, 1],
+        ]
+        document |= {"horizon": 3, "start": "[i]s[/i]", "ends": ["end\x07"], "transitions": moves}
+        document["places"] = {"[i]s[/i]": [0, 0], "end\x07": [1, 1]}
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("options", [(), ("--method", "flow"), ("--order", "typical"), ("--order", "diverse")])
+def test_the_shares_and_outcomes_average_to_those_of_the_plan(options: tuple[str, ...]) -> None:
+    done = run(*COMMUTE, "--json", *options)
+    assert done.exit_code == 0 and done.stderr == ""
+    found = json.loads(done.stdout)
+    trip = tradeoff.load("commute")
+    (best,) = trip.best([[found["weights"][o.name] for o in trip.objectives]])
+    expected = dict(zip(found["average"], trip.outcome(best.value), strict=True))
+    assert found["average"] == pytest.approx(expected)
+    stories = found["trajectories"]
+    assert sum(story["share"] for story in stories) == pytest.approx(1)
+    assert sum(story["count"] for story in stories) == stories[0]["of"]
+    assert [story["share"] for story in stories] == sorted((story["share"] for story in stories), reverse=True)
+    for name, amount in found["average"].items():
+        assert sum(story["share"] * story["outcome"][name] for story in stories) == pytest.approx(amount)
+    assert all(story["states"][0] == "home" and 0 < story["probability"] <= 1 for story in stories)
+
+
+def test_people_read_everything_within_80_columns() -> None:
+    found = json.loads(run(*COMMUTE, "--json").stdout)
+    page = run(*COMMUTE).stdout
+    flowing = " ".join(page.split())
+    assert max(map(len, page.splitlines())) <= 80
+    assert all(c.isprintable() or c == "\n" for c in page)
+    for story in found["trajectories"]:
+        assert f"({story['count']} of {story['of']} times)" in flowing
+        assert all(words in flowing for words in story["words"])
+    assert "time 40 min" in flowing and "exactly this happens 90% of the time" in flowing
+    assert "on average" in flowing and "42.92 min" in flowing
+    narrow = run(*COMMUTE, columns=40).stdout
+    assert max(map(len, narrow.splitlines())) <= 40
+
+
+def test_a_catalogue_has_one_certain_story() -> None:
+    page = run("coffee", "--weights", "body=1").stdout
+    assert "every time" in page and "10 points" in page and "at worst" not in page
+    for option in (("--method", "flow"), ("--order", "likely")):
+        refused = run("coffee", "--weights", "body=1", *option)
+        assert refused.exit_code == 2 and refused.stdout == ""
+        assert f"{option[0]} {option[1]}" in refused.stderr and "catalogue" in refused.stderr
+
+
+def test_pictures_are_written_and_named_on_stderr(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    svg, png = tmp_path / "x.svg", tmp_path / "x.png"
+    done = run(*COMMUTE, "--svg", str(svg), "--png", str(png), "--json")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == f"wrote {svg}\nwrote {png}\n"
+    json.loads(done.stdout)
+    root = ET.parse(svg).getroot()
+    told = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "Getting to the airport" in told and "start" in told
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_printed(tmp_path: Path) -> None:
+    for option in ("--svg", "--png"):
+        done = run(*COMMUTE, option, str(tmp_path / "nowhere" / "x"))
+        assert done.exit_code == 2 and done.stdout == "" and "cannot write" in done.stderr
+        assert "nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["catalogue", "mdp"])
+def test_hostile_names_stay_inert(kind: str, tmp_path: Path) -> None:
+    path = hostile_problem(tmp_path / "hostile.json", kind)
+    svg = tmp_path / "x.svg"
+    done = run(str(path), "--weights", "[red]a[/red]=1", "--svg", str(svg))
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.output and "\x07" not in done.output
+    assert "[red]a[/red]" in done.stdout and "[link=x]y[/link]" in done.stdout
+    assert ("[i]s[/i]: " if kind == "mdp" else "[bold]x[/bold]<script>") in done.stdout
+    assert {element.tag.split("}")[1] for element in ET.parse(svg).iter()} <= {
+        "svg", "title", "desc", "rect", "polyline", "circle", "text",
+    }  # fmt: skip
+
+
+def test_no_colour_when_asked_for_none() -> None:
+    coloured = run(*COMMUTE, FORCE_COLOR="1", TERM="xterm-256color").stdout
+    without = run(*COMMUTE, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1").stdout
+    assert "\x1b[" in coloured and "\x1b[3" not in without
+
+
+def test_bad_arguments_are_usage_errors() -> None:
+    assert run("commute").exit_code == 2
+    assert run("commute", "--weights", "speed=1").exit_code == 2
+    assert run(*COMMUTE, "--method", "magic").exit_code == 2
+    assert run("nowhere", "--weights", "x=1").exit_code == 3
