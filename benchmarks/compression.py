@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (threads are limited before anything that starts them is imported)
 """C4 side by side with everything else that reduces a weighted set of points to k+1 with the same mean.
 
     python benchmarks/compression.py [--quick] [--rounds N] [--json FILE]
@@ -20,9 +21,11 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import argparse
 import importlib.util
 import json
+import logging
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -39,6 +42,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Result = tuple[NDArray[np.int64], Vector]
 Contender = Callable[[Matrix, Vector], Result]
+
+NO_ORDER = np.empty(0, np.int64)
+NONE = np.empty(0)
 
 TARGET_RATIO = 3.0  # over the best peer, for n >= 40
 TARGET_ERROR = 1e-14  # of scale
@@ -106,7 +112,7 @@ def the_papers() -> Contender:
 
 def pyrecombine() -> Contender:
     """Return Lyons' recombine (C++), from PyPI."""
-    from pyrecombine import recombine
+    recombine = import_module("pyrecombine").recombine
 
     def run(points: Matrix, weights: Vector) -> Result:
         rows, shares = recombine(points, np.arange(len(points)), weights)
@@ -117,21 +123,14 @@ def pyrecombine() -> Contender:
 
 def coreax() -> Contender:
     """Return Coreax's tree recombination (JAX), from PyPI, compiled for each shape before it is timed."""
-    import logging
-
     logging.getLogger("jax").setLevel(logging.ERROR)
-    import equinox
-    import jax
-    import jax.numpy as jnp
-    from coreax import Data
-    from coreax.solvers import TreeRecombination
-
+    jax, equinox, data = import_module("jax"), import_module("equinox"), import_module("coreax").Data
     jax.config.update("jax_enable_x64", True)
-    solver = TreeRecombination()
-    reduce = equinox.filter_jit(lambda data: solver.reduce(data)[0])
+    solver = import_module("coreax.solvers").TreeRecombination()
+    reduce = equinox.filter_jit(lambda given: solver.reduce(given)[0])
 
     def run(points: Matrix, weights: Vector) -> Result:
-        answer = reduce(Data(jnp.asarray(points), jnp.asarray(weights)))
+        answer = reduce(data(jax.numpy.asarray(points), jax.numpy.asarray(weights)))
         shares = np.asarray(answer.points.weights)
         rows = np.asarray(answer.indices.data).ravel()
         return rows[shares > 0], shares[shares > 0]

@@ -81,22 +81,22 @@ class Interview:
 
     def _begin(self) -> None:
         """Run the strategy from the beginning, with the answers that stand, to the first question without one."""
-        waiting: dict[bytes, deque[Record]] = defaultdict(deque)
+        self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in self._answers:
-            waiting[record[1].key].append(record)
+            self._waiting[record[1].key].append(record)
         self._used: list[Record] = []
         self._final: Recommendation | None = None
         self._step: Step | None = None
         self._running: Strategy = start(self.strategy, self.problem, **self._settings)
         self._advance(lambda: next(self._running))
-        while self._step is not None and waiting[self._step.question.key]:
-            record = waiting[self._step.question.key].popleft()
-            self._used.append(record)
-            self._advance(lambda reply=record[2]: self._running.send(reply))  # type: ignore[misc]
 
     def _advance(self, move: Callable[[], Step]) -> None:
+        """Move the strategy on, and past every question whose answer is already there."""
         try:
             self._step = move()
+            while known := self._waiting[self._step.question.key]:
+                self._used.append(known.popleft())
+                self._step = self._running.send(self._used[-1][2])
         except StopIteration as end:
             self._step, self._final = None, end.value
 

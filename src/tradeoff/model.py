@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -235,6 +236,12 @@ class Lottery:
         """The average outcome, in the person's units."""
         result: Vector = self.weights @ self.outcomes
         return result
+
+    def _repr_html_(self) -> str:
+        """Return the lottery as a table for notebooks."""
+        # Drawing is a room above this one: it is looked up when a notebook asks, and not imported.
+        html: str = import_module("tradeoff.represent.drawing").lottery_html(self)
+        return html
 
 
 class Answer(Enum):

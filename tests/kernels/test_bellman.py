@@ -231,8 +231,11 @@ def test_ties_go_to_the_lowest_action(layer: Layer, count: int) -> None:
 @pytest.mark.parametrize("steps", [1, 12])
 def test_more_actions_than_a_byte_counts(count: int, steps: int) -> None:
     counts = np.array([1, 700, 0, 300, 256, 9])
-    layer = build(11, counts, np.full(counts.sum(), 2), 3)
+    layer = build(5, counts, np.full(counts.sum(), 2), 3)
     weights = weights_for(layer, count)
+    reward = layer.reward.copy()
+    reward[700] = 10.0 * weights[0]  # the last action of the second state is the best for the first weights
+    layer = layer._replace(reward=reward)
     values, policy = solve(layer, weights, steps, np.uint16)
     assert policy.max() > 255
     expected = np.zeros((layer.states, count))

@@ -143,6 +143,8 @@ def test_each_trajectory_has_a_map_with_its_start_and_end() -> None:
     told = [text.text for text in lottery_picture(lottery, places=places).texts]
     assert told.count("start") == told.count("end") == len(lottery.trajectories)
     assert "start" not in [text.text for text in lottery_picture(lottery).texts]
+    only_home = [text.text for text in lottery_picture(lottery, places={"home": (1.0, 2.0)}).texts]
+    assert "start" in only_home and "end" not in only_home
     elsewhere = {"nowhere": (0.0, 0.0)}
     assert "start" not in [text.text for text in lottery_picture(lottery, places=elsewhere).texts]
 

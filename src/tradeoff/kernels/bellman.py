@@ -35,7 +35,6 @@ from tradeoff.kernels.vector import (
     block_load,
     broadcast,
     choose,
-    count_trailing_zeros,
     fma,
     gather_dot,
     gather_fma,
@@ -44,6 +43,7 @@ from tradeoff.kernels.vector import (
     load,
     not_less,
     prefetch,
+    put,
     select,
     store,
     store_narrow,
@@ -73,6 +73,9 @@ _AHEAD = 32
 _HELD = 8
 # A scalar sweep over a ragged layer pays for arranging it first from this many steps on.
 _ARRANGE_STEPS = 12
+
+# Forward pushes skip this many neighbouring states at once (as a power of two) where none is reached.
+_GROUP_BITS = 4
 
 # Arranged layers: states in a block, and the number of classes (exactly 0, 1, ..., 8 members, and more than 8).
 _BLOCK = 512
@@ -871,7 +874,7 @@ def backward_lexicographic(
 
 
 @cache
-def _push_columns(size: int) -> Callable[..., Any]:
+def _push_columns(held: int, size: int) -> Callable[..., Any]:
     @_compiled(
         types.void,
         *_LAYER,
@@ -881,7 +884,7 @@ def _push_columns(size: int) -> Callable[..., Any]:
         _REAL_ROWS_OUT,
         _REAL_ROWS_OUT,
         _REAL_ROWS_OUT,
-        _taken(types.uint64, 2),
+        _taken(types.uint8, 2),
         _REALS_OUT,
     )
     def push_columns(
@@ -901,44 +904,53 @@ def _push_columns(size: int) -> Callable[..., Any]:
     ) -> None:
         """Push some columns forward one after the other: a column fits the cache where a batch would not.
 
-        A bitmap marks the states with mass. Reading it in order visits them by number, which fixes the order of
-        summation, and skips 64 empty states at a time.
+        A byte marks each group of neighbouring states of which one may have mass, so that empty groups are skipped.
+        States are visited by number, which fixes the order of summation.
         """
         states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
         for b in range(column, column + used):
             now = np.int64(0)
             mass[:] = 0.0
-            marks[:] = np.uint64(0)
+            marks[:] = 0
             for state in range(states):
-                held = occupancy[state, b]
-                if held != 0.0:
-                    mass[0, state] = held
-                    marks[0, state >> 6] |= np.uint64(1) << np.uint64(state & 63)
+                if occupancy[state, b] != 0.0:
+                    mass[0, state] = occupancy[state, b]
+                    marks[0, state >> _GROUP_BITS] = 1
             for step in range(policy.shape[0]):
                 later = 1 - now
+                here, there = now * states, later * states
+                total = broadcast(0.0, held)
                 earned[:] = 0.0
-                for word in range(marks.shape[1]):
-                    bits = marks[now, word]
-                    marks[now, word] = np.uint64(0)
-                    while bits != np.uint64(0):
-                        state = (word << 6) + count_trailing_zeros(bits)
-                        bits &= bits - np.uint64(1)
-                        held = mass[now, state]
+                for group in range(marks.shape[1]):
+                    if marks[now, group] == 0:
+                        continue
+                    marks[now, group] = 0
+                    for state in range(group << _GROUP_BITS, min(states, (group + 1) << _GROUP_BITS)):
+                        amount = at(mass, here + state)
+                        if amount == 0.0:
+                            continue
                         mass[now, state] = 0.0
-                        if held == 0.0:
+                        first = np.int64(at(state_ptr, state))
+                        if first == np.int64(at(state_ptr, state + 1)):
+                            mass[later, state] += amount
+                            marks[later, group] = 1
                             continue
-                        if state_ptr[state] == state_ptr[state + 1]:
-                            mass[later, state] += held
-                            marks[later, word] |= np.uint64(1) << np.uint64(state & 63)
-                            continue
-                        choice = np.int64(state_ptr[state]) + np.int64(policy[step, state, b])
-                        for i in range(objectives):
-                            earned[i] = fma(held, reward[choice, i], earned[i])
+                        soon = min(state + 8, states - 1)
+                        choice = np.int64(at(state_ptr, soon)) + np.int64(policy[step, soon, b])
+                        prefetch(reward, choice * objectives)
+                        entry = at(choice_ptr, choice)
+                        prefetch(prob, entry)
+                        prefetch(target, entry)
+                        choice = first + np.int64(policy[step, state, b])
+                        total = lane_fma(amount, load(reward, choice * objectives, held), total)
+                        for i in range(held, objectives):
+                            earned[i] = fma(amount, at(reward, choice * objectives + i), earned[i])
                         for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
                             goal = np.int64(at(target, entry))
-                            mass[later, goal] = fma(held, at(prob, entry), mass[later, goal])
-                            marks[later, goal >> 6] |= np.uint64(1) << np.uint64(goal & 63)
+                            put(mass, there + goal, fma(amount, at(prob, entry), at(mass, there + goal)))
+                            put(marks, later * marks.shape[1] + (goal >> _GROUP_BITS), np.uint8(1))
+                store(earned, 0, total)
                 for i in range(objectives):
                     totals[b, i] += earned[i]
                 now = later
@@ -968,13 +980,13 @@ def forward(
     The cost is proportional to the states that are reached. Mass in a terminal state stays there and earns nothing.
     """
     states, count = occupancy.shape
-    kernel = _push_columns(policy.itemsize)
+    kernel = _push_columns(min(reward.shape[1], _HELD), policy.itemsize)
     if states < _THREAD_STATES:
         threads = 1
 
     def task(column: int, used: int) -> None:
         mass = np.empty((2, states))
-        marks = np.empty((2, -(-states // 64)), np.uint64)
+        marks = np.empty((2, -(-states // (1 << _GROUP_BITS))), np.uint8)
         earned = np.empty(reward.shape[1])
         kernel(
             state_ptr, choice_ptr, target, prob, reward, policy, column, used, occupancy, totals, mass, marks, earned

@@ -109,10 +109,12 @@ def begin(
     size = rows - 1
     for i in range(taken.shape[0]):
         taken[i] = 0
+    for q in range(width):
+        vectors[WEIGHT, q] = 0.0
+        vectors[MASK, q] = 0.0
+        vectors[COLUMN, q] = 0.0
     for place in range(rows):
         support[place] = -1
-        vectors[WEIGHT, place] = 0.0
-        vectors[MASK, place] = 0.0
         for q in range(width):
             basis[place, q] = 0.0
         basis[place, place] = 1.0

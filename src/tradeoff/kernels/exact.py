@@ -23,9 +23,11 @@ FixedVector = types.Array(float64, 1, "C", readonly=True)
 FixedIndices = types.Array(int64, 1, "C", readonly=True)
 FixedMatrix = types.Array(float64, 2, "C", readonly=True)
 
+Decorator = Callable[[Callable[..., Any]], Any]
+
 # A kernel that Python calls is compiled for one signature when its module is imported, or loaded from the cache. Its
 # helpers are compiled with it and live inside it: a cache file for each would cost more to load than all the rest.
-Decorator = Callable[[Callable[..., Any]], Any]
+# Those that are called from one place only are inlined, which takes a second off the first compilation.
 HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 helper: Decorator = njit(**HELPER)
 inlined: Decorator = njit(inline="always")
@@ -34,7 +36,17 @@ fma: Any = vector.fma
 
 def kernel(signature: Any) -> Decorator:
     """Return the decorator for a function that Python calls."""
-    return njit(signature, cache=True, nogil=True, error_model="numpy")  # type: ignore[no-any-return]
+
+    def compile_now(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+        except RuntimeError as error:
+            if "cannot cache" not in str(error):
+                raise
+            # There is nowhere to keep it, neither beside this file nor in a home directory: compiled every time.
+            return njit(signature, nogil=True, error_model="numpy")(function)
+
+    return compile_now
 
 
 # What ``survey`` found; any value from 0 up is the place of the first weight that is negative or not a number.

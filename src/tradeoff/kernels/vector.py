@@ -27,7 +27,6 @@ __all__ = [
     "block_load",
     "broadcast",
     "choose",
-    "count_trailing_zeros",
     "fma",
     "gather_dot",
     "gather_fma",
@@ -36,6 +35,7 @@ __all__ = [
     "load",
     "not_less",
     "prefetch",
+    "put",
     "select",
     "store",
     "store_narrow",
@@ -286,16 +286,6 @@ def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., An
 
 
 @_operation
-def count_trailing_zeros(typing: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return the position of the lowest bit that is set in a nonzero 64-bit word."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(_I1, 1))
-
-    return types.int64(types.uint64), generate
-
-
-@_operation
 def at(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     """Return `array[index]` of a flat array without numba's test for a negative index."""
 
@@ -303,6 +293,17 @@ def at(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
         return builder.load(_pointer(context, builder, signature.args[0], *arguments))
 
     return array.dtype(array, types.intp), generate
+
+
+@_operation
+def put(typing: Any, array: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    """Write `array[index]` of a flat array without numba's test for a negative index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], _pointer(context, builder, signature.args[0], arguments[0], arguments[1]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, array.dtype), generate
 
 
 @_operation

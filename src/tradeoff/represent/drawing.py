@@ -23,7 +23,15 @@ from tradeoff.represent.picture import (
     text_width,
     wrap,
 )
-from tradeoff.represent.words import NOISE, heading_words, heaviest_first, outcome_words, path_words, share_words
+from tradeoff.represent.words import (
+    NOISE,
+    heading_words,
+    heaviest_first,
+    is_certain,
+    outcome_words,
+    path_words,
+    share_words,
+)
 
 Places = Mapping[str, tuple[float, float]]
 
@@ -227,8 +235,9 @@ def _draw_cells(sheet: _Sheet, names: Sequence[str], amounts: Sequence[str], roo
 def _draw_average(sheet: _Sheet, lottery: Lottery) -> None:
     """Draw the average of each objective as a bar between the worst and the best that happens."""
     outcomes, average = outcome_words(lottery)
-    certain = len(outcomes) == 1 and lottery.trajectories[0].probability == 1
-    sheet.paragraph("What it comes to" if certain else "On average", sheet.left, sheet.inner, LARGE, bold=True)
+    sheet.paragraph(
+        "What it comes to" if is_certain(lottery) else "On average", sheet.left, sheet.inner, LARGE, bold=True
+    )
     if len(outcomes) > 1:
         sheet.paragraph("The fuller a bar, the nearer to the best above.", sheet.left, sheet.inner, SMALL, QUIET)
     for j, objective in enumerate(lottery.objectives):
@@ -299,12 +308,17 @@ class _Map:
         if len(way) > 1:
             sheet.shapes.append(Line(tuple(way), BLUE, 2.5))
             sheet.shapes += [Circle(x, y, 3, BLUE) for x, y in way]
-        sheet.shapes += [_start(*way[0]), _end(*way[-1])]
+        begins, ends = trajectory.states[0] in self.at, trajectory.states[-1] in self.at
+        sheet.shapes += [_start(*way[0])] * begins + [_end(*way[-1])] * ends
         sheet.y += self.height + 4
-        middle = sheet.y + 0.6 * SMALL
-        sheet.shapes += [_start(left + 7, middle), _end(left + 77, middle)]
-        sheet.lines(["start"], left + 18, SMALL, QUIET, False)
-        sheet.y = sheet.lines(["end"], left + 86, SMALL, QUIET, False)
+        middle, below = sheet.y + 0.6 * SMALL, sheet.y
+        if begins:
+            sheet.shapes.append(_start(left + 7, middle))
+            below = sheet.lines(["start"], left + 18, SMALL, QUIET, False)
+        if ends:
+            sheet.shapes.append(_end(left + 77, middle))
+            below = sheet.lines(["end"], left + 86, SMALL, QUIET, False)
+        sheet.y = below
 
 
 def _start(x: float, y: float) -> Circle:

@@ -192,11 +192,14 @@ def heaviest_first(lottery: Lottery) -> Lottery:
     return Lottery(lottery.objectives, lottery.weights[order], tuple(lottery.trajectories[i] for i in order))
 
 
+def is_certain(lottery: Lottery) -> bool:
+    """Return whether there is only one way things can go."""
+    return len(lottery.trajectories) == 1 and lottery.trajectories[0].probability > 1 - ROUNDING
+
+
 def heading_words(lottery: Lottery) -> str:
     """Return the sentence to put above a lottery: how it is to be read."""
     if len(lottery.trajectories) > 1:
         _, total = share_counts(lottery.weights)
         return f"Imagine doing this {total:,} times. On average, it comes to the same as this:"
-    if lottery.trajectories[0].probability < 1 - ROUNDING:
-        return "On average, it comes to the same as this:"
-    return "This is what happens, every time:"
+    return "This is what happens, every time:" if is_certain(lottery) else "On average, it comes to the same as this:"

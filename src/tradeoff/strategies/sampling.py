@@ -6,7 +6,7 @@ Arrays in, arrays out, randomness passed in: the same generator gives the same p
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import lgamma, log
+from math import exp, lgamma, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ Particles = tuple[Matrix, Vector]  # weights [n, d], precision [n]
 
 SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
 FLOOR = 1e-9  # particles' weights stay above this, where the sparse prior's density would have a pole
-SHRINKS = 40  # a slice of a billionth of its bracket is still found
+SHRINKS = 8  # a particle that has found no better place after as many tries stays, which is as valid and much cheaper
 
 
 def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
@@ -89,7 +89,7 @@ def posterior_particles(
     seen: int = 0,
     *,
     lapse: float = 0.05,
-    moves: int = 24,
+    moves: int = 12,
     e_range: tuple[float, float] = (1e-4, 1.0),
 ) -> Particles:
     """Return n draws (weights ``[n, d]``, precision ``[n]``) of who the person is, given answers that may be wrong.
@@ -150,33 +150,31 @@ class _Walk:
         self._rows = np.ascontiguousarray(rows[:, :-1].T)
         self._offsets = rows[:, -1]
         self._penalty = penalty
-        # log density of Dirichlet(SPARSE) over that of Dirichlet(1), but for the weights' own part
-        self._sparse = lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d)
+        # the density of Dirichlet(SPARSE) over that of Dirichlet(1), but for the weights' own part
+        self._sparse = exp(lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d))
+        # Directions are differences of the particles as they were at first, which do not move: directions that depended
+        # on where the particles are now would not leave the posterior as it is.
+        self._then = weights, levels
 
     def round(self, rng: np.random.Generator) -> None:
-        """Move every particle along a difference of others, in one weight and in precision."""
-        n, d = self.weights.shape
-        # Half of the particles move along differences of the other half, which stands still meanwhile: directions
-        # that depended on the particle itself or moved with it would not leave the posterior as it is.
-        half = rng.permutation(n)
-        if d > 1:
-            for mine, theirs in ((half[: n // 2], half[n // 2 :]), (half[n // 2 :], half[: n // 2])):
-                self._along_others(mine, theirs, rng)
+        """Move every particle along two differences of particles, in one weight and in precision."""
+        if self.weights.shape[1] > 1:
+            self._along_others(rng)
+            self._along_others(rng)
             self._one_weight(rng)
         self._precision(rng)
 
     def _log_density(self, weights: Matrix, levels: Vector) -> Vector:
         # An "about equal" answer has two rows of which at most one fails: wrong answers are failing rows.
-        wrong = ((weights @ self._rows + np.exp(levels)[:, None] * self._offsets) < 0.0).sum(axis=1)
-        ratio = self._sparse + (SPARSE - 1.0) * np.log(np.maximum(weights, FLOOR)).sum(axis=1)
-        density: Vector = np.logaddexp(0.0, ratio) - self._penalty * wrong
+        wrong = (weights @ self._rows + np.exp(levels)[:, None] * self._offsets < 0.0).sum(axis=1)
+        density: Vector = np.log1p(self._sparse * weights.prod(axis=1) ** (SPARSE - 1.0)) - self._penalty * wrong
         return density
 
-    def _along_others(self, mine: NDArray[np.intp], theirs: NDArray[np.intp], rng: np.random.Generator) -> None:
-        weights, levels = self.weights[mine], self.levels[mine]
+    def _along_others(self, rng: np.random.Generator) -> None:
+        weights, levels = self.weights, self.levels
         n, d = weights.shape
-        one, two = theirs[rng.integers(len(theirs), size=n)], theirs[rng.integers(len(theirs), size=n)]
-        direction, rise = self.weights[one] - self.weights[two], self.levels[one] - self.levels[two]
+        one, two = rng.integers(n, size=(2, n))
+        direction, rise = self._then[0][one] - self._then[0][two], self._then[1][one] - self._then[1][two]
         # Some directions are free, for the population may lie in a plane; a pair that coincides has none.
         free = (rng.random(n) < 0.2) | (np.abs(direction).max(axis=1) < 1e-13)
         isotropic = rng.normal(size=(n, d))
@@ -191,10 +189,10 @@ class _Walk:
         lowest = np.maximum(lowest, np.where(rise < 0.0, other[:, 0], -np.inf))
         highest = np.minimum(highest, np.where(rise > 0.0, other[:, 0], np.inf))
 
-        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
-            return weights[which] + t[:, None] * direction[which], levels[which] + t * rise[which]
+        def place(t: Vector) -> Particles:
+            return weights + t[:, None] * direction, levels + t * rise
 
-        self.weights[mine], self.levels[mine] = self._slice(place, lowest, highest, rng)
+        self._slice(place, lowest, highest, rng)
 
     def _one_weight(self, rng: np.random.Generator) -> None:
         """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
@@ -210,58 +208,55 @@ class _Walk:
         # Neal's bracket of fixed width, randomly placed around the particle; 9 is a factor of 8,000 in odds.
         lowest = -9.0 * rng.random(n)
 
-        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
-            x = 1.0 / (1.0 + np.exp(-(scale[which] + t)))
-            moved = (1.0 - x)[:, None] * rest[which]
-            moved[np.arange(len(which)), chosen[which]] = x
-            return moved, levels[which]
+        def place(t: Vector) -> Particles:
+            x = 1.0 / (1.0 + np.exp(-(scale + t)))
+            moved = (1.0 - x)[:, None] * rest
+            moved[every, chosen] = x
+            return moved, levels
 
-        def volume(moved: Matrix, which: NDArray[np.intp]) -> Vector:
-            x = moved[np.arange(len(which)), chosen[which]]
+        def volume(moved: Matrix) -> Vector:
+            x = moved[every, chosen]
             # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner; nothing below the floor
-            size: Vector = np.log(x) + (d - 1) * np.log1p(-x)
-            return np.where(moved.min(axis=1) >= FLOOR, size, -np.inf)
+            return np.where(moved.min(axis=1) >= FLOOR, np.log(x) + (d - 1) * np.log1p(-x), -np.inf)
 
-        self.weights, self.levels = self._slice(place, lowest, lowest + 9.0, rng, volume)
+        self._slice(place, lowest, lowest + 9.0, rng, volume)
 
     def _precision(self, rng: np.random.Generator) -> None:
         weights, levels = self.weights, self.levels
 
-        def place(t: Vector, which: NDArray[np.intp]) -> tuple[Matrix, Vector]:
-            return weights[which], levels[which] + t
+        def place(t: Vector) -> Particles:
+            return weights, levels + t
 
-        self.weights, self.levels = self._slice(place, self.low - levels, self.high - levels, rng)
+        self._slice(place, self.low - levels, self.high - levels, rng)
 
     def _slice(
         self,
-        place: Callable[[Vector, NDArray[np.intp]], tuple[Matrix, Vector]],
+        place: Callable[[Vector], Particles],
         lowest: Vector,
         highest: Vector,
         rng: np.random.Generator,
-        volume: Callable[[Matrix, NDArray[np.intp]], Vector] | None = None,
-    ) -> tuple[Matrix, Vector]:
-        """Return where one slice-sampling move (Neal 2003, shrinking) takes the particles on ``place(t)``, now at 0."""
+        volume: Callable[[Matrix], Vector] | None = None,
+    ) -> None:
+        """Make one slice-sampling move (Neal 2003, shrinking) along the curves ``place(t)``, which start at t = 0."""
 
-        def log_density(weights: Matrix, levels: Vector, which: NDArray[np.intp]) -> Vector:
+        def log_density(t: Vector) -> Vector:
+            weights, levels = place(t)
             density = self._log_density(weights, levels)
-            return density if volume is None else density + volume(weights, which)
+            return density if volume is None else density + volume(weights)
 
-        left = np.arange(len(lowest))
-        weights, levels = place(np.zeros(len(left)), left)
-        level = log_density(weights, levels, left) - rng.exponential(size=len(left))
+        n = len(lowest)
+        least = log_density(np.zeros(n)) - rng.exponential(size=n)
         lowest, highest = np.minimum(lowest, 0.0), np.maximum(highest, 0.0)
+        found, searching = np.zeros(n), np.ones(n, bool)
         for _ in range(SHRINKS):
-            t = lowest + (highest - lowest) * rng.random(len(left))
-            tried_weights, tried_levels = place(t, left)
-            good = log_density(tried_weights, tried_levels, left) >= level
-            weights[left[good]], levels[left[good]] = tried_weights[good], tried_levels[good]
-            bad = ~good
-            left, t = left[bad], t[bad]
-            if not len(left):
+            t = lowest + (highest - lowest) * rng.random(n)
+            good = searching & (log_density(t) >= least)
+            found = np.where(good, t, found)
+            searching &= ~good
+            if not searching.any():
                 break
-            lowest, highest = np.where(t < 0.0, t, lowest[bad]), np.where(t < 0.0, highest[bad], t)
-            level = level[bad]
-        return weights, levels
+            lowest, highest = np.where(t < 0.0, t, lowest), np.where(t < 0.0, highest, t)
+        self.weights, self.levels = place(found)
 
 
 def _answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:

@@ -145,13 +145,19 @@ def print_explanation(problem: AnyProblem, lottery: Lottery) -> None:
 
     from tradeoff.apps.cli.main import plain
     from tradeoff.apps.cli.pages import cell, console, table
-    from tradeoff.represent.words import chance_words, heading_words, outcome_words, path_words, share_words
+    from tradeoff.represent.words import (
+        chance_words,
+        heading_words,
+        is_certain,
+        outcome_words,
+        path_words,
+        share_words,
+    )
 
     out = console()
     names = [o.name for o in lottery.objectives]
     outcomes, average = outcome_words(lottery)
-    several = len(outcomes) > 1
-    certain = not several and lottery.trajectories[0].probability == 1
+    several, certain = len(outcomes) > 1, is_certain(lottery)
     out.print(Text(plain(f"The best plan: {problem.title}"), style="bold"))
     out.print(cell(heading_words(lottery)))
     for share, trajectory, amounts in zip(share_words(lottery.weights), lottery.trajectories, outcomes, strict=True):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tradeoff.apps.cli.explain import explain
+
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
@@ -61,8 +63,12 @@ def main() -> None:
     tradeoff problems                                 what is bundled
     tradeoff show commute                             objectives, sizes, the best and worst of each
     tradeoff solve commute --weights time=3,comfort=1 the best plan for stated weights
+    tradeoff explain commute --weights time=3         what it leads to, as a few stories
     tradeoff check my-problem.toml                    find mistakes in a problem file
     """
+
+
+main.add_command(explain)
 
 
 @main.command()

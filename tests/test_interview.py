@@ -1,0 +1,235 @@
+"""Law 3 and the machinery of interviews: replay is the only state."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies.people import KINDS, person, random_catalogue, run
+from tradeoff import Answer, ArgumentError, Catalogue, Interview, LogError, Recommendation, load
+from tradeoff.interview import read_log
+
+seeds = st.integers(0, 2**32 - 1)
+SETTINGS = [
+    {"strategy": "paper"},
+    {"strategy": "paper", "basis": "spanner"},
+    {"strategy": "paper", "theorem": 2},
+    {"strategy": "paper", "max_questions": 7},
+]
+
+
+def same(a: Recommendation, b: Recommendation) -> bool:
+    return (
+        a.alternative.value.tobytes() == b.alternative.value.tobytes()
+        and a.weights.tobytes() == b.weights.tobytes()
+        and (a.questions, a.reason, a.complete, a.regret_bound) == (b.questions, b.reason, b.complete, b.regret_bound)
+    )
+
+
+def through_text(log) -> list[dict]:
+    """Return the log as it comes back from a file."""
+    return read_log("".join(json.dumps(event) + "\n" for event in log))
+
+
+@given(seeds, st.integers(2, 5), st.sampled_from(KINDS), st.sampled_from(SETTINGS), st.floats(0, 0.2))
+def test_law_3_replay_gives_the_same_questions_and_recommendation(
+    seed: int, k: int, kind: str, settings: dict, precision: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_catalogue(rng, k, kind=kind)
+    user = person(rng, problem, precision)
+    first = Interview(problem, **settings)
+    checkpoints = []
+    while (question := first.ask()) is not None:
+        checkpoints.append((through_text(first.log), question.key, first.recommendation))
+        first.tell(user(question))
+    for log, key, recommendation in checkpoints[:: max(1, len(checkpoints) // 4)]:
+        again = Interview.resume(problem, log)
+        question = again.ask()
+        assert question is not None and question.key == key
+        assert same(again.recommendation, recommendation)
+        assert list(again.log) == log
+    again = Interview.resume(problem, through_text(first.log))
+    assert again.finished and same(again.recommendation, first.recommendation)
+
+
+@given(seeds, st.sampled_from(SETTINGS), st.integers(1, 6))
+def test_undo_is_as_if_it_had_never_been_said(seed: int, settings: dict, back: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_catalogue(rng, 3)
+    user = person(rng, problem, 0.01)
+    plain, edited = Interview(problem, **settings), Interview(problem, **settings)
+    for _ in range(back):
+        if plain.ask() is None:
+            break
+        answer = user(plain.ask())
+        plain.tell(answer)
+        assert edited.ask() is not None
+        edited.tell(answer.swapped if answer is not Answer.SAME else Answer.FIRST)
+        edited.ask()
+        edited.undo()
+        edited.ask()
+        edited.tell(answer)
+    a, b = plain.ask(), edited.ask()
+    assert (a is None) == (b is None) and (a is None or a.key == b.key)
+    assert same(plain.recommendation, edited.recommendation)
+    again = Interview.resume(problem, through_text(edited.log))
+    assert same(again.recommendation, edited.recommendation)
+
+
+def test_any_answer_can_be_taken_back() -> None:
+    problem = load("coffee")
+    user = person(np.random.default_rng(0), problem, 0.01)
+    interview = Interview(problem, "paper")
+    for _ in range(12):
+        interview.tell(user(interview.ask()))
+    second = interview.answers[1]
+    interview.undo(2)
+    assert 2 not in [number for number, _, _ in interview.answers]
+    question = interview.ask()
+    assert question.key == second[1].key  # it is asked again, and the later answers are still there
+    interview.tell(second[2])
+    assert len(interview.answers) == 12
+    resumed = Interview.resume(problem, through_text(interview.log))
+    assert [n for n, _, _ in resumed.answers] == [n for n, _, _ in interview.answers]
+
+
+def test_nonsense_changes_nothing() -> None:
+    interview = Interview(load("commute"), "paper")
+    with pytest.raises(ArgumentError, match=r"call ask\(\) first"):
+        interview.tell("first")
+    question = interview.ask()
+    before = interview.log
+    for nonsense in ("maybe", "", None, 3, "FIRST", ["first"]):
+        with pytest.raises(ArgumentError, match="is not an answer"):
+            interview.tell(nonsense)
+    assert interview.log == before and interview.ask() is question
+    with pytest.raises(ArgumentError, match="no answer to take back"):
+        interview.undo()
+    with pytest.raises(ArgumentError, match="no answer number 9"):
+        interview.undo(9)
+    interview.tell("first")
+    assert len(interview.answers) == 1
+    finished = Interview(Catalogue([[1.0], [2.0]]), "paper")
+    with pytest.raises(ArgumentError, match="finished"):
+        finished.tell("first")
+
+
+def test_a_skipped_question_can_be_taken_back_and_resumed() -> None:
+    problem = load("commute")
+    interview = Interview(problem, "paper", basis="spanner")
+    first = interview.ask()
+    interview.skip()
+    assert interview.ask().key != first.key
+    again = Interview.resume(problem, through_text(interview.log))
+    assert again.ask().key == interview.ask().key
+    interview.undo()
+    assert interview.ask().key == first.key
+
+
+def test_the_budget_is_kept_and_said() -> None:
+    problem = load("commute")
+    user = person(np.random.default_rng(1), problem, 0.001)
+    for budget in (0, 1, 5):
+        interview = Interview(problem, "paper", max_questions=budget)
+        if budget:
+            assert interview.at_most == budget
+        result = run(interview, user)
+        assert result.questions == budget and not result.complete and "budget" in result.reason
+    assert Interview(problem, "paper", max_questions=10_000).at_most < 10_000
+
+
+def test_recommendations_get_better_on_the_way() -> None:
+    problem = load("commute")
+    rng = np.random.default_rng(2)
+    start, end = [], []
+    for _ in range(20):
+        user = person(rng, problem, 0.001)
+        interview = Interview(problem, "paper")
+        start.append(user.worth(interview.recommendation.alternative.value))
+        end.append(user.worth(run(interview, user).alternative.value))
+    assert np.mean(end) > np.mean(start) and np.mean(end) > 0.99
+
+
+def test_implied_questions_are_skipped_and_nothing_is_lost() -> None:
+    rng = np.random.default_rng(5)
+    asked, skipping = [], []
+    for _ in range(15):
+        problem = random_catalogue(rng, 4)
+        user = person(rng, problem, 0.01)
+        everything = Interview(problem, "paper", skip_implied=False)
+        less = Interview(problem, "paper", skip_implied=True)
+        a, b = run(everything, user), run(less, user)
+        asked.append(a.questions)
+        skipping.append(b.questions)
+        assert a.alternative.value.tobytes() == b.alternative.value.tobytes()
+        order = iter([q.key for _, q, _ in everything.answers])
+        assert all(q.key in order for _, q, _ in less.answers)  # a subsequence
+    assert sum(skipping) < 0.8 * sum(asked)
+
+
+@pytest.fixture
+def log() -> list[dict]:
+    problem = load("commute")
+    interview = Interview(problem, "paper", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    for answer in ("first", "second", "same"):
+        interview.ask()
+        interview.tell(answer)
+    interview.ask()
+    return through_text(interview.log)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda log: log.clear(), "does not begin with a header"),
+        (lambda log: log.pop(0), "does not begin with a header"),
+        (lambda log: log[0].update(format="tradeoff-log/0"), "format is 'tradeoff-log/0'; this version reads"),
+        (lambda log: log[0].update(problem="x"), "about another problem"),
+        (lambda log: log[0].update(strategy="oracle"), "no strategy 'oracle'"),
+        (lambda log: log[0].update(settings=None), "names no strategy"),
+        (lambda log: log[0]["settings"].update(volume=11), "cannot be used by this version"),
+        (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the first alternative was"),
+        (lambda log: log[1].update(second="?"), "event 2 of the log: the second alternative was"),
+        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'perhaps' is not an answer"),
+        (lambda log: log[2].update(number=7), "answers question 7, which was not asked"),
+        (lambda log: log.pop(1), "which was not asked"),
+        (lambda log: log.append({"event": "party"}), "unknown kind 'party'"),
+        (lambda log: log.append({"event": "retraction", "number": 99}), "no answer number 99"),
+    ],
+)
+def test_a_log_that_does_not_fit_is_a_clear_error(log: list[dict], change, message: str) -> None:
+    Interview.resume(load("commute"), log)
+    change(log)
+    with pytest.raises(LogError, match=message):
+        Interview.resume(load("commute"), log)
+
+
+def test_a_log_of_another_problem_is_refused(log: list[dict]) -> None:
+    with pytest.raises(LogError, match="another problem .'commute'"):
+        Interview.resume(load("coffee"), log)
+
+
+def test_log_times_and_texts(log: list[dict]) -> None:
+    assert [event["event"] for event in log] == ["header", *["question", "answer"] * 3, "question"]
+    assert all(event["time"] == "2026-01-02T00:00:00+00:00" for event in log)
+    text = "".join(json.dumps(event) + "\n" for event in log)
+    assert read_log(text) == log
+    assert read_log(text + '{"event": "ans') == log  # a torn last line was never acknowledged
+    with pytest.raises(LogError, match="line 3 of the log is not an event"):
+        read_log("\n".join([*text.split("\n")[:2], "garbage", *text.split("\n")[2:]]))
+    with pytest.raises(LogError, match="line 1"):
+        read_log("[" * 200_000 + "\n")
+
+
+def test_fingerprints_tell_problems_apart() -> None:
+    base = Catalogue([[1.0, 2.0], [2.0, 1.0]])
+    assert base.fingerprint == Catalogue([[1.0, 2.0], [2.0, 1.0]]).fingerprint
+    assert base.fingerprint != Catalogue([[1.0, 2.0], [2.0, 1.5]]).fingerprint
+    assert base.fingerprint != Catalogue([[1.0, 2.0], [2.0, 1.0]], names=["a", "b"]).fingerprint
+    assert load("commute").fingerprint == load("commute").fingerprint != load("vacuum").fingerprint
