@@ -6,7 +6,8 @@
     ├── ProblemError      the decision problem (a file, a table, an array) is not valid         exit code 3
     │   └── TooLargeError     it is valid, but would not fit in memory                         exit code 3
     ├── ArgumentError     what was asked of a valid problem makes no sense (weights, policies)  exit code 2
-    └── LogError          a log of answers cannot be continued with this problem or version      exit code 4
+    ├── LogError          a log of answers cannot be continued with this problem or version      exit code 4
+    └── StoreError        answers cannot be kept: a file that is full, in use, or not a log      exit code 4
 
 Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is for what was put right
 and is worth knowing, such as states that cannot be reached.
@@ -31,6 +32,10 @@ class ArgumentError(TradeoffError, ValueError):
 
 class LogError(TradeoffError, ValueError):
     """A log of answers cannot be continued: another problem, another version, or damaged."""
+
+
+class StoreError(TradeoffError):
+    """Answers cannot be kept or read back: the file is in use, cannot be written, or is not a log."""
 
 
 class ProblemWarning(UserWarning):

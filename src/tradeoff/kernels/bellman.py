@@ -699,26 +699,27 @@ def backward(
     layer = (state_ptr, choice_ptr, target, prob, reward)
     states, count = values.shape
     steps = policy.shape[0]
-    objectives = weights.shape[1]
-    held = min(objectives, _HELD)
-    size = policy.itemsize
-    if states < _THREAD_STATES:
-        threads = 1
     if count == 1:
         _backward_one(*layer, weights[0], values[:, 0], policy, arranged)
         return
+    if states < _THREAD_STATES:
+        threads = 1
+    held = min(weights.shape[1], _HELD)
+    size = policy.itemsize
+
+    chunks = _chunks(count, states, threads)
+    kernels = {used > 8: _sweep_lanes(16 if used > 8 else 8, held, size) for _, used in chunks}
 
     def task(column: int, used: int) -> None:
-        lanes = 8 if used <= 8 else 16
+        lanes = 16 if used > 8 else 8
         part = slice(column, column + used)
         source, sink = _filled(values[:, part], lanes), _rows(states, lanes)
-        weights_by_objective = _filled(weights[part].T, lanes)
-        kernel = _sweep_lanes(lanes, held, size)
+        by_objective = _filled(weights[part].T, lanes)
         picks = np.empty(lanes, policy.dtype)
-        kernel(*layer, weights_by_objective, source, sink, picks, column, used, policy)
+        kernels[used > 8](*layer, by_objective, source, sink, picks, column, used, policy)
         values[:, part] = (sink if steps % 2 else source)[:, :used]
 
-    _spread(task, _chunks(count, states, threads), threads)
+    _spread(task, chunks, threads)
 
 
 @cache
@@ -936,12 +937,6 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
                             mass[later, state] += amount
                             marks[later, group] = 1
                             continue
-                        soon = min(state + 8, states - 1)
-                        choice = np.int64(at(state_ptr, soon)) + np.int64(policy[step, soon, b])
-                        prefetch(reward, choice * objectives)
-                        entry = at(choice_ptr, choice)
-                        prefetch(prob, entry)
-                        prefetch(target, entry)
                         choice = first + np.int64(policy[step, state, b])
                         total = lane_fma(amount, load(reward, choice * objectives, held), total)
                         for i in range(held, objectives):

@@ -62,7 +62,7 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
         chances[index_of("start state", start, states)] = 1.0
     elif isinstance(start, Mapping):
         for name, chance in start.items():
-            chances[index_of("start state", str(name), states)] = _number(chance, f"the probability of start {name!r}")
+            chances[index_of("start state", str(name), states)] = number_of(chance, f"the probability of start {name!r}")
     else:
         given = np.asarray(start, dtype=float)
         if given.shape != chances.shape:
@@ -111,7 +111,8 @@ def _known(names: Iterable[str]) -> str:
     return f"known are {', '.join(map(repr, first))}" + (", ..." if len(first) == 8 else "")
 
 
-def _number(value: object, what: str) -> float:
+def number_of(value: object, what: str) -> float:
+    """Return the value as a number, or say what is not one."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -237,10 +238,10 @@ def columns_from_rows(rows: Iterable[Sequence[Any]]) -> tuple[list[str], list[st
             )
         state.append(str(row[0]))
         action.append(str(row[1]))
-        probability.append(_number(row[2], f"the probability in row {number}"))
+        probability.append(number_of(row[2], f"the probability in row {number}"))
         target.append(str(row[3]))
         reward = row[4] if isinstance(row[4], Sequence | np.ndarray) and not isinstance(row[4], str) else [row[4]]
-        rewards.append([_number(amount, f"a reward in row {number}") for amount in reward])
+        rewards.append([number_of(amount, f"a reward in row {number}") for amount in reward])
         if len(rewards[-1]) != len(rewards[0]):
             raise ProblemError(
                 f"row {number} has {len(rewards[-1])} rewards, but row 1 has {len(rewards[0])}; "

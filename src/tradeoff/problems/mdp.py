@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +15,6 @@ from tradeoff.kernels import bellman
 from tradeoff.model import (
     NOTHING,
     Alternative,
-    Indices,
     Lottery,
     Matrix,
     Mixture,
@@ -33,17 +31,10 @@ from tradeoff.model import (
 from tradeoff.problem import Frame, Framed, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies, solving
 from tradeoff.problems.layer import Layer, build_layer, keep_states, reachable
+from tradeoff.problems.learned import Evidence, learn
 from tradeoff.problems.memory import check_fits, memory_limit
+from tradeoff.problems.rollouts import Rollouts, roll
 from tradeoff.represent import Method, Order, represent
-
-
-@dataclass(frozen=True, eq=False)
-class Rollouts:
-    """Sampled trajectories: ``states[n, H+1]``, ``actions[n, H]`` (-1 at an end), ``outcomes[n, k]`` in units."""
-
-    states: Indices
-    actions: Indices
-    outcomes: Matrix
 
 
 class MDP(Framed):
@@ -101,6 +92,7 @@ class MDP(Framed):
         self.nothing_action = None if nothing_action is None else building.index_of("action", nothing_action, actions)
         self.name, self.title, self.about = name, title or name, about
         self.threads = 2
+        self.evidence: Evidence | None = None  # what a model learned from data rests on
 
     def _pruned(
         self, layers: Sequence[Layer], start: Vector, states: Sequence[str]
@@ -290,6 +282,23 @@ class MDP(Framed):
             actions=action_names, objectives=named, **details,
         )  # fmt: skip
 
+    @classmethod
+    def from_log(cls, log: Iterable[Sequence[Any]], *, horizon: int | None = None, **details: Any) -> MDP:
+        """Return the MDP that logged steps show (the paper's discussion: the model is learned first).
+
+        ``log`` has rows (episode, step, state, action, rewards, next state). Transitions and mean rewards are those that
+        were seen; the start is where episodes began, the horizon the longest of them. What was never seen is not
+        invented: ``evidence`` on the result counts visits and lists the untried (state, action) pairs.
+        """
+        learned = learn(log)
+        details.setdefault("start", learned.start)
+        mdp = cls.from_rows(
+            learned.rows, horizon=learned.horizon if horizon is None else horizon, ends=learned.evidence.only_last, **details
+        )
+        mdp.evidence = learned.evidence
+        mdp.notes += learned.evidence.notes()
+        return mdp
+
     def with_nothing(self, name: str = "do nothing") -> MDP:
         """Return the MDP with the paper's action a_0: available only in the start state, zero reward, stays put."""
         if self.nothing_action is not None:
@@ -474,34 +483,7 @@ class MDP(Framed):
 
     def rollout(self, policy: object, rng: np.random.Generator | int | None = None, n: int = 1) -> Rollouts:
         """Return ``n`` independent trajectories of a policy, drawn with ``rng`` (a generator or a seed)."""
-        plan, random = self.plan(policy), np.random.default_rng(rng)
-        states = np.empty((n, self.horizon + 1), dtype=np.int64)
-        actions = np.full((n, self.horizon), -1, dtype=np.int64)
-        outcomes = np.zeros((n, len(self.objectives)))
-        if isinstance(plan, Mixture):
-            part = random.choice(len(plan.plans), size=n, p=np.array(plan.probabilities))
-            for i, one in enumerate(plan.plans):
-                at = part == i
-                if at.any():
-                    drawn = self.rollout(one, random, int(at.sum()))
-                    states[at], actions[at], outcomes[at] = drawn.states, drawn.actions, drawn.outcomes
-            return Rollouts(states, actions, outcomes)
-        following = self.follow(plan)
-        states[:, 0] = random.choice(len(self.states), size=n, p=self.start)
-        for step in range(self.horizon):
-            layer, chance = self.layer(step), following.chance(step)
-            choice, branch = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-            after = np.empty(n, dtype=np.int64)
-            bellman.rollout_step(
-                *layer.moves, chance, np.ascontiguousarray(states[:, step]), random.random(n), random.random(n),
-                choice, branch, after,
-            )  # fmt: skip
-            moved = choice >= 0
-            actions[moved, step] = layer.action[choice[moved]]
-            earned = layer.reward[choice[moved]] if layer.branch_reward is None else layer.branch_reward[branch[moved]]
-            outcomes[moved] += earned
-            states[:, step + 1] = after
-        return Rollouts(states, actions, outcomes)
+        return roll(self, self.plan(policy), np.random.default_rng(rng), n)
 
     def choice_count(self) -> int:
         """Return how many (state, action) pairs there are at most at one step."""

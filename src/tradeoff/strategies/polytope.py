@@ -328,12 +328,8 @@ class Cone:
             spread, rows = self._outposts(rng), self.half_spaces
         else:
             spread, rows = self.rays, self.half_spaces[np.unique(self._skeleton.tight)]
-        blend = rng.dirichlet(np.ones(len(spread)), n) if len(spread) <= 64 else None
-        if blend is not None:
-            start = blend @ spread
-        else:
-            few = rng.integers(len(spread), size=(n, 2 * self.d))
-            start = np.einsum("ij,ijk->ik", rng.dirichlet(np.ones(2 * self.d), n), spread[few])
+        mixed = rng.integers(len(spread), size=(n, self.d + 1))
+        start = np.einsum("ij,ijk->ik", rng.dirichlet(np.ones(self.d + 1), n), spread[mixed])
         assert self.interior is not None
         start = 0.9 * start + 0.1 * self.interior
         return hit_and_run(rows, start, spread - spread.mean(axis=0), moves or 10 * (self.d + 1), rng)

@@ -131,24 +131,23 @@ def posterior_particles(
         likelihood = np.cumsum(np.where(fits, 1.0 - lapse, lapse / 2.0))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
-        walk = _Walk(half_spaces(difference[:count], kind[:count]), penalty, e_range, weights[drawn], levels[drawn])
+        walk = _Walk(half_spaces(difference[:count], kind[:count]), penalty, e_range, weights[drawn].T.copy(), levels[drawn])
         for _ in range(moves if count == len(kind) else (moves + 1) // 2):
             walk.round(rng)
-        weights, levels = walk.weights, walk.levels
+        weights, levels = walk.weights.T.copy(), walk.levels
     return weights, np.exp(levels)
 
 
 class _Walk:
-    """Particles that move; every move leaves the posterior as it is."""
+    """Particles that move; every move leaves the posterior as it is. Arrays are [d, n] here: sums over rows are fast."""
 
     def __init__(
         self, rows: Matrix, penalty: float, e_range: tuple[float, float], weights: Matrix, levels: Vector
     ) -> None:
         self.weights, self.levels = weights, levels  # levels: logarithms of the precision
         self.low, self.high = log(e_range[0]), log(e_range[1])
-        d = weights.shape[1]
-        self._rows = np.ascontiguousarray(rows[:, :-1].T)
-        self._offsets = rows[:, -1]
+        d = len(weights)
+        self._rows, self._offsets = np.ascontiguousarray(rows[:, :-1]), rows[:, -1:]
         self._penalty = penalty
         # the density of Dirichlet(SPARSE) over that of Dirichlet(1), but for the weights' own part
         self._sparse = exp(lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d))
@@ -158,7 +157,7 @@ class _Walk:
 
     def round(self, rng: np.random.Generator) -> None:
         """Move every particle along two differences of particles, in one weight and in precision."""
-        if self.weights.shape[1] > 1:
+        if len(self.weights) > 1:
             self._along_others(rng)
             self._along_others(rng)
             self._one_weight(rng)
@@ -166,72 +165,70 @@ class _Walk:
 
     def _log_density(self, weights: Matrix, levels: Vector) -> Vector:
         # An "about equal" answer has two rows of which at most one fails: wrong answers are failing rows.
-        wrong = (weights @ self._rows + np.exp(levels)[:, None] * self._offsets < 0.0).sum(axis=1)
-        density: Vector = np.log1p(self._sparse * weights.prod(axis=1) ** (SPARSE - 1.0)) - self._penalty * wrong
+        wrong = (self._rows @ weights + self._offsets * np.exp(levels) < 0.0).sum(axis=0)
+        density: Vector = np.log1p(self._sparse * weights.prod(axis=0) ** (SPARSE - 1.0)) - self._penalty * wrong
         return density
 
     def _along_others(self, rng: np.random.Generator) -> None:
         weights, levels = self.weights, self.levels
-        n, d = weights.shape
+        d, n = weights.shape
         one, two = rng.integers(n, size=(2, n))
-        direction, rise = self._then[0][one] - self._then[0][two], self._then[1][one] - self._then[1][two]
+        direction, rise = self._then[0][:, one] - self._then[0][:, two], self._then[1][one] - self._then[1][two]
         # Some directions are free, for the population may lie in a plane; a pair that coincides has none.
-        free = (rng.random(n) < 0.2) | (np.abs(direction).max(axis=1) < 1e-13)
-        isotropic = rng.normal(size=(n, d))
-        direction = np.where(free[:, None], isotropic - isotropic.mean(axis=1, keepdims=True), direction)
+        free = (rng.random(n) < 0.2) | (np.abs(direction).max(axis=0) < 1e-13)
+        isotropic = rng.normal(size=(d, n))
+        direction = np.where(free, isotropic - isotropic.mean(axis=0), direction)
         rise = np.where(free, 0.0, rise)
+        # From each weight down to its floor, and from the precision down and up to the ends of its range.
+        slope = np.vstack([direction, rise, -rise])
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.hstack([(FLOOR - weights) / direction, ((self.low - levels) / rise)[:, None]])
-            other = ((self.high - levels) / rise)[:, None]
-        slope = np.hstack([direction, rise[:, None]])
-        lowest = np.where(slope > 0.0, ends, -np.inf).max(axis=1)
-        highest = np.where(slope < 0.0, ends, np.inf).min(axis=1)
-        lowest = np.maximum(lowest, np.where(rise < 0.0, other[:, 0], -np.inf))
-        highest = np.minimum(highest, np.where(rise > 0.0, other[:, 0], np.inf))
+            reach = np.vstack([FLOOR - weights, self.low - levels, levels - self.high]) / slope
+        lowest = np.where(slope > 0.0, reach, -np.inf).max(axis=0)
+        highest = np.where(slope < 0.0, reach, np.inf).min(axis=0)
 
-        def place(t: Vector) -> Particles:
-            return weights + t[:, None] * direction, levels + t * rise
+        def place(t: Vector) -> tuple[Matrix, Vector]:
+            return weights + t * direction, levels + t * rise
 
         self._slice(place, lowest, highest, rng)
 
     def _one_weight(self, rng: np.random.Generator) -> None:
         """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
         weights, levels = self.weights, self.levels
-        n, d = weights.shape
+        d, n = weights.shape
         every = np.arange(n)
         chosen = rng.integers(d, size=n)
-        x = weights[every, chosen]
+        x = weights[chosen, every]
         rest = weights.copy()
-        rest[every, chosen] = 0.0
-        rest /= rest.sum(axis=1, keepdims=True)
+        rest[chosen, every] = 0.0
+        rest /= rest.sum(axis=0)
         scale = np.log(x) - np.log1p(-x)
         # Neal's bracket of fixed width, randomly placed around the particle; 9 is a factor of 8,000 in odds.
         lowest = -9.0 * rng.random(n)
 
-        def place(t: Vector) -> Particles:
+        def place(t: Vector) -> tuple[Matrix, Vector]:
             x = 1.0 / (1.0 + np.exp(-(scale + t)))
-            moved = (1.0 - x)[:, None] * rest
-            moved[every, chosen] = x
+            moved = (1.0 - x) * rest
+            moved[chosen, every] = x
             return moved, levels
 
         def volume(moved: Matrix) -> Vector:
-            x = moved[every, chosen]
+            x = moved[chosen, every]
             # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner; nothing below the floor
-            return np.where(moved.min(axis=1) >= FLOOR, np.log(x) + (d - 1) * np.log1p(-x), -np.inf)
+            return np.where(moved.min(axis=0) >= FLOOR, np.log(x) + (d - 1) * np.log1p(-x), -np.inf)
 
         self._slice(place, lowest, lowest + 9.0, rng, volume)
 
     def _precision(self, rng: np.random.Generator) -> None:
         weights, levels = self.weights, self.levels
 
-        def place(t: Vector) -> Particles:
+        def place(t: Vector) -> tuple[Matrix, Vector]:
             return weights, levels + t
 
         self._slice(place, self.low - levels, self.high - levels, rng)
 
     def _slice(
         self,
-        place: Callable[[Vector], Particles],
+        place: Callable[[Vector], tuple[Matrix, Vector]],
         lowest: Vector,
         highest: Vector,
         rng: np.random.Generator,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
 # 0 fine, 1 internal error, 2 usage, 3 invalid model, 4 storage, 5 budget exhausted, 130 interrupted
-USAGE, INVALID, INTERRUPTED = 2, 3, 130
+USAGE, INVALID, STORAGE, INTERRUPTED = 2, 3, 4, 130
 
 PROBLEM_HELP = "PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file."
 
@@ -28,12 +28,14 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        from tradeoff.errors import ProblemError, TradeoffError
+        from tradeoff.errors import LogError, ProblemError, StoreError, TradeoffError
 
         try:
             return super().invoke(ctx)
         except ProblemError as error:
             fail(str(error), INVALID)
+        except (LogError, StoreError) as error:
+            fail(str(error), STORAGE)
         except TradeoffError as error:
             fail(str(error), USAGE)
         except KeyboardInterrupt:

@@ -1,0 +1,177 @@
+"""``tradeoff simulate``: many simulated users, a summary, a file with a row for each, a picture."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradeoff.apps.cli.main import PROBLEM_HELP, emit, fail, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tradeoff.population import Population
+
+STORAGE = 4  # exit code
+
+# Whoever waits longer than this is shown how much longer.
+PATIENCE = 2.0
+
+
+@click.command(epilog=PROBLEM_HELP)
+@click.argument("problem")
+@click.option("--users", default=1000, show_default=True, metavar="N", help="How many users are simulated.")
+@click.option("--precision", default=0.01, show_default=True, metavar="X",
+              help="What a user cannot tell apart, relative to the best they can get: 0.01 is 1% of it.")  # fmt: skip
+@click.option("--strategy", default="paper", show_default=True, metavar="NAME", help="The way of asking.")
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="An option of the strategy, such as basis=spanner; can be repeated.")  # fmt: skip
+@click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="How often an answer is wrong.")
+@click.option("--max-questions", type=int, metavar="N", help="Ask each user no more than this.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides, with a user's number, their row.")
+@click.option("--jobs", type=int, metavar="N",
+              help="How many processes; by default one per core, or one where that is quicker.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write a row per user to a .csv or .parquet file. An interrupted run keeps what is finished beside "
+              "it, and the same command goes on from there.")  # fmt: skip
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw a .svg, .png or .pdf picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
+def simulate(
+    problem: str,
+    users: int,
+    precision: float,
+    strategy: str,
+    options: tuple[str, ...],
+    error_rate: float,
+    max_questions: int | None,
+    seed: int,
+    jobs: int | None,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    renormalise: bool,
+) -> None:
+    """Ask many simulated users, and show how many questions they got and what the advice cost them.
+
+    A user's weights are drawn at random (uniformly); regret is relative: the share of the best possible gain that the
+    recommended plan misses. Beside it stands the regret of asking nothing and counting all objectives alike.
+    """
+    from tradeoff import population
+    from tradeoff.results import check_picture, plot_results
+
+    given = dict(map(option_from, options))
+    if plot is not None:
+        check_picture(plot)
+    loaded = read(problem, renormalise)
+    begin = time.monotonic()
+    try:
+        with progress_bar() as progress:
+            run = population.simulate(
+                loaded, users, precision=precision, strategy=strategy, error_rate=error_rate, seed=seed,
+                max_questions=max_questions, jobs=jobs, out=out, progress=progress, **given,
+            )  # fmt: skip
+        if plot is not None:
+            plot_results(run.results, run.baseline(), plot, f"{loaded.title}: {users:,} users, {strategy}, {precision:g}")
+    except KeyboardInterrupt:
+        if out is not None:
+            click.echo(f"what is finished is kept in {out}.shards; the same command goes on from there", err=True)
+        raise
+    except OSError as error:
+        fail(f"the results could not be written: {error}", STORAGE)
+    seconds = time.monotonic() - begin
+    if as_json:
+        emit(summary_data(run, loaded.name, seconds))
+    else:
+        print_summary(run, loaded.title, seconds)
+        for path in filter(None, (out, plot)):
+            click.echo(f"written: {path}")
+
+
+def option_from(text: str) -> tuple[str, Any]:
+    """Return the name and value of ``basis=spanner`` or ``theorem=2``; what reads as JSON is that, the rest is text."""
+    from tradeoff.errors import ArgumentError
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise ArgumentError(f"the option {text!r} is not of the form NAME=VALUE, such as basis=spanner")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        return name.strip(), value.strip()
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows, on a terminal's stderr, how far a long run is and how long it still takes."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("users"), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    task = bar.add_task("users", total=None)
+    begin = time.monotonic()
+    shown = False
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        if not shown and done < total and time.monotonic() - begin > PATIENCE:
+            bar.start()
+            shown = True
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield progress
+    finally:
+        if shown:
+            bar.stop()
+
+
+def summary_data(run: Population, name: str, seconds: float) -> dict[str, Any]:
+    """Return the summary for programs."""
+    from dataclasses import asdict
+
+    settings = {key: value for key, value in asdict(run.settings).items() if key != "options"}
+    return {
+        "problem": name,
+        "settings": {**settings, "options": dict(run.settings.options)},
+        **asdict(run.summary()),
+        "seconds": seconds,
+    }
+
+
+def print_summary(run: Population, title: str, seconds: float) -> None:
+    """Print the summary for people."""
+    from tradeoff.apps.cli.pages import cell, console, table
+
+    found, settings = run.summary(), run.settings
+    what = f"{title}: {found.users:,} users, strategy {settings.strategy}, precision {100 * settings.precision:g}%"
+    made = table("", ">mean", ">p50", ">p95", ">worst", title=what)
+    asked = found.questions
+    made.add_row(*map(cell, ("questions", f"{asked.mean:.1f}", f"{asked.p50:g}", f"{asked.p95:g}", f"{asked.worst:g}")))
+    lines = {"regret, %": found.regret, "regret without asking, %": found.baseline}
+    if found.bound is not None:
+        lines["certificate, %"] = found.bound
+    for label, spread in lines.items():
+        amounts = (spread.mean, spread.p50, spread.p95, spread.worst)
+        made.add_row(*map(cell, (label, *(f"{100 * amount:.3g}" for amount in amounts))))
+    out = console()
+    out.print(made)
+    notes = [f"{100 * found.complete:.4g}% of the interviews came to their end."]
+    if found.bound is not None:
+        notes.append(f"{found.exceeded:,} certificates were exceeded.")
+    if settings.error_rate:
+        notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
+    notes.append(
+        f"{1000 * found.seconds_per_user:.3g} ms per user, after {1000 * found.precomputation:.3g} ms that all share; "
+        f"{seconds:.1f} s in all."
+    )
+    out.print(cell(" ".join(notes)))

@@ -1,0 +1,357 @@
+"""Many simulated users of one problem: how many questions a strategy asks them, and what its advice costs them.
+
+Everything about user number i follows from the seed and i, so that any row can be had again alone (``run_user``) and no
+row depends on how many processes there were. The work is cut into shards that joblib runs, in local processes or, under
+``joblib.parallel_config``, on a Dask or Ray cluster.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Recommendation, Vector
+from tradeoff.problem import SAME, Problem
+from tradeoff.results import Results, Row, Shards, check_out, write_results
+from tradeoff.strategies import STRATEGIES, start
+from tradeoff.strategies.basis import bases_of
+from tradeoff.users import LinearUser
+
+# A shard takes about this long: short enough that an interruption loses little, long enough to be worth sending.
+SHARD_SECONDS = 2.0
+SMALLEST_SHARD, LARGEST_SHARD = 10, 1000
+
+# Starting processes takes about this long, so that a run shorter than this is done in this one.
+WORTH_PROCESSES = 2.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides a row, beside the problem and the user's number."""
+
+    precision: float = 0.01
+    strategy: str = "paper"
+    error_rate: float = 0.0
+    seed: int = 0
+    max_questions: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ArgumentError(f"there is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}")
+        if not (math.isfinite(self.precision) and self.precision >= 0):
+            raise ArgumentError(f"a precision is a number >= 0; {self.precision!r} was given")
+        if not 0 <= self.error_rate <= 1:
+            raise ArgumentError(f"an error rate is a probability; {self.error_rate!r} was given")
+        for name, number in (("seed", self.seed), ("max_questions", self.max_questions)):
+            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+                raise ArgumentError(f"{name} is {number!r}; it must be a whole number, 0 or more")
+
+
+def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser:
+    """Return simulated user number ``index``: weights Dirichlet(1), scaled so that their best alternative is worth 1.
+
+    With that scale their precision is relative: 0.01 is 1% of the best that this user can get.
+    """
+    taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
+    weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
+    (best,) = problem.best(weights[None, :])
+    worth = float(weights @ best.value)
+    if not worth > 0:
+        raise ArgumentError("no objective of this problem can be changed by what is chosen; there is nothing to ask")
+    seed = int(slips.generate_state(1, np.uint64)[0])
+    return LinearUser(weights / worth, settings.precision, settings.error_rate, seed)
+
+
+def run_user(problem: Problem, index: int, settings: Settings) -> Row:
+    """Return what asking simulated user number ``index`` comes to: the same row as in any run that has this user.
+
+    >>> import tradeoff
+    >>> row = run_user(tradeoff.load("coffee"), 3, Settings(precision=0.01))
+    >>> row.index, row.complete, row.regret < 0.01
+    (3, True, True)
+    """
+    user = user_of(problem, index, settings)
+    begin = time.perf_counter()
+    found = _interview(problem, user, settings)
+    seconds = time.perf_counter() - begin
+    regret = 1.0 - user.worth(found.alternative.value)
+    return Row(
+        index=index,
+        weights=tuple(user.weights.tolist()),
+        questions=found.questions,
+        regret=0.0 if abs(regret) <= SAME else regret,  # less than this is the rounding of a sum
+        complete=found.complete,
+        reason=found.reason,
+        bound=found.regret_bound,
+        errors=user.errors,
+        seconds=seconds,
+    )
+
+
+def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recommendation:
+    """Return the recommendation; the strategy is driven without an ``Interview``, whose log nobody would read."""
+    running = start(settings.strategy, problem, max_questions=settings.max_questions, **settings.options)
+    try:
+        step = next(running)
+        while True:
+            step = running.send(user(step.question))
+    except StopIteration as end:
+        found: Recommendation = end.value
+        return found
+
+
+# --- shards -----------------------------------------------------------------------------------------------------------
+
+# The last problem that this process worked on. Every shard arrives with its own copy of the problem; what was worked
+# out about the first copy (bases, compiled code) serves them all.
+_known: dict[tuple[str, str], Problem] = {}
+
+
+def prepare(problem: Problem, settings: Settings) -> None:
+    """Work out what all users of a problem share: its bases, and whatever the first interview needs to compile."""
+    if settings.strategy == "paper":
+        bases = bases_of(problem)
+        if settings.options.get("basis", "paper") == "paper":
+            for benchmark in bases.relevant:
+                bases.paper(benchmark)
+        else:
+            bases.spanner()
+    run_user(problem, 0, settings)
+
+
+def run_shard(problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]) -> list[Row]:
+    """Return the rows of some users; called in the worker processes."""
+    if multiprocessing.current_process().name.startswith("Loky"):
+        # Ctrl-C goes to all processes of a terminal; the one that started this one decides what becomes of it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    key = (fingerprint, repr(settings))
+    if key not in _known:
+        prepare(problem, settings)
+        _known.clear()
+        _known[key] = problem
+    return [run_user(_known[key], index, settings) for index in users]
+
+
+def _run_shards(
+    problem: Problem, settings: Settings, shards: Mapping[int, range], jobs: int | None
+) -> Generator[tuple[int, list[Row]], None, None]:
+    """Yield the shards' rows as they are finished, in any order."""
+    import joblib
+
+    fingerprint = problem.fingerprint
+
+    def numbered(number: int, users: range) -> Any:
+        return joblib.delayed(_numbered_shard)(number, problem, fingerprint, settings, users)
+
+    tasks = [numbered(number, users) for number, users in shards.items()]
+    try:
+        parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    except ValueError:
+        # Some back ends (Ray's is one) return all results at once: a few rounds of work, so that little is lost.
+        parallel = joblib.Parallel(n_jobs=jobs, batch_size=1)
+        step = 4 * joblib.effective_n_jobs(jobs)
+        for begin in range(0, len(tasks), step):
+            yield from parallel(tasks[begin : begin + step])
+        return
+    with closing(parallel(tasks)) as finished:
+        yield from finished
+
+
+def _numbered_shard(
+    number: int, problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]
+) -> tuple[int, list[Row]]:
+    return number, run_shard(problem, fingerprint, settings, users)
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A quantity over all users."""
+
+    mean: float
+    p50: float
+    p95: float
+    worst: float
+
+    @classmethod
+    def of(cls, amounts: Vector | NDArray[np.int64]) -> Spread:
+        """Return the spread of these amounts; the percentiles are amounts that some user had."""
+        p50, p95 = np.percentile(amounts, [50, 95], method="inverted_cdf")
+        return cls(float(np.mean(amounts)), float(p50), float(p95), float(np.max(amounts)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run shows; regrets are relative (0.01 is 1% of what the user could have had)."""
+
+    users: int
+    questions: Spread
+    regret: Spread
+    baseline: Spread  # the regret of asking nothing and counting all objectives alike
+    complete: float  # share of the users with whom the strategy asked all it wanted
+    bound: Spread | None  # the strategy's certificates, where it gives any
+    exceeded: int  # how many certificates were exceeded
+    seconds_per_user: float  # after the shared precomputation
+    precomputation: float  # seconds, once per process
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The results of a run."""
+
+    problem: Problem
+    settings: Settings
+    results: Results
+    precomputation: float
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def baseline(self) -> Vector:
+        """Return each user's relative regret if nothing is asked and all objectives count alike."""
+        relevant = np.zeros(len(self.problem.objectives))
+        relevant[list(bases_of(self.problem).relevant)] = 1.0
+        (equal,) = self.problem.best(relevant[None, :])
+        regret: Vector = 1.0 - self.results.weights @ equal.value
+        return np.where(np.abs(regret) <= SAME, 0.0, regret)
+
+    def summary(self) -> Summary:
+        """Return the figures that sum the run up."""
+        rows = self.results
+        certified = ~np.isnan(rows.bound)
+        return Summary(
+            users=len(rows),
+            questions=Spread.of(rows.questions),
+            regret=Spread.of(rows.regret),
+            baseline=Spread.of(self.baseline()),
+            complete=float(rows.complete.mean()),
+            bound=Spread.of(rows.bound[certified]) if certified.any() else None,
+            exceeded=int(np.sum(rows.regret[certified] > rows.bound[certified] + SAME)),
+            seconds_per_user=float(rows.seconds.mean()),
+            precomputation=self.precomputation,
+        )
+
+
+def simulate(
+    problem: Problem,
+    users: int = 1000,
+    *,
+    precision: float = 0.01,
+    strategy: str = "paper",
+    error_rate: float = 0.0,
+    seed: int = 0,
+    max_questions: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Population:
+    """Return what asking ``users`` simulated people comes to.
+
+    ``jobs``: how many processes, -1 for one per core; by default what joblib is configured for, or one per core where
+    the run is long enough. ``out``: a .csv or .parquet file for the rows; then an interrupted run is continued by the
+    same call. ``progress`` is called with how many users are done and how many there are. ``options`` are the
+    strategy's own.
+
+    >>> import tradeoff
+    >>> summary = simulate(tradeoff.load("coffee"), 20, precision=0.01).summary()
+    >>> summary.users, summary.regret.worst < summary.baseline.worst
+    (20, True)
+    """
+    if not isinstance(users, int) or isinstance(users, bool) or users < 1:
+        raise ArgumentError(f"users is {users!r}; it must be a whole number, 1 or more")
+    if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0):
+        raise ArgumentError(f"jobs is {jobs!r}; it must be a number of processes, or -1 for one per core")
+    settings = Settings(precision, strategy, error_rate, seed, max_questions, options)
+    target = None if out is None else check_out(out)
+    begin = time.perf_counter()
+    prepare(problem, settings)
+    between = time.perf_counter()
+    run_user(problem, 0, settings)
+    precomputation, one = between - begin, time.perf_counter() - between
+    # The first interview is part of the preparation, and not what the users share.
+    precomputation = max(0.0, precomputation - one)
+
+    processes = _processes(jobs, users * one)
+    shards = None if target is None else Shards(target, _manifest(problem, users, settings, one), _names(problem))
+    size = _shard_size(users, one) if shards is None else shards.size
+    cut = {number: range(at, min(users, at + size)) for number, at in enumerate(range(0, users, size))}
+    done: dict[int, Results] = {}
+    for number, part in cut.items():
+        kept = None if shards is None else shards.read(number, part)
+        if kept is not None:
+            done[number] = kept
+    tell = progress or (lambda finished, total: None)
+    count = sum(len(part) for part in done.values())
+    tell(count, users)
+    left = {number: part for number, part in cut.items() if number not in done}
+    with closing(_run_shards(problem, settings, left, processes)) as finished:
+        for number, rows in finished:
+            done[number] = Results.from_rows(rows, len(problem.objectives))
+            if shards is not None:
+                shards.keep(number, done[number])
+            count += len(rows)
+            tell(count, users)
+    results = Results.joined([done[number] for number in cut])
+    if shards is not None and target is not None:
+        write_results(results, _names(problem), target, shards.manifest)
+        shards.remove()
+    return Population(problem, settings, results, precomputation)
+
+
+def _processes(jobs: int | None, seconds: float) -> int | None:
+    """Return joblib's ``n_jobs``: what was asked for, what joblib is configured for, or what is worth it here."""
+    import joblib
+
+    if jobs is not None:
+        return jobs
+    if joblib.effective_n_jobs(None) > 1:  # within joblib.parallel_config
+        return None
+    return 1 if seconds < WORTH_PROCESSES else joblib.cpu_count()
+
+
+def _shard_size(users: int, seconds: float) -> int:
+    """Return how many users a shard has: about two seconds of work, and several shards for every process."""
+    size = min(LARGEST_SHARD, max(SMALLEST_SHARD, int(SHARD_SECONDS / max(seconds, 1e-9))))
+    return max(1, min(size, math.ceil(users / 8)))
+
+
+def _names(problem: Problem) -> list[str]:
+    return [objective.name for objective in problem.objectives]
+
+
+def _manifest(problem: Problem, users: int, settings: Settings, seconds: float) -> dict[str, Any]:
+    """Return what a run is, for the folder of its shards; another version may ask other questions."""
+    from tradeoff import __version__
+
+    described = {
+        "version": __version__,
+        "problem": problem.fingerprint,
+        "problem_name": getattr(problem, "name", ""),
+        "objectives": _names(problem),
+        "users": users,
+        "settings": {
+            "precision": settings.precision,
+            "strategy": settings.strategy,
+            "error_rate": settings.error_rate,
+            "seed": settings.seed,
+            "max_questions": settings.max_questions,
+            **{f"option {name}": value for name, value in settings.options.items()},
+        },
+        "shard": _shard_size(users, seconds),
+    }
+    return described

@@ -1,0 +1,359 @@
+"""What simulated users came to, as columns; and the files it is kept in: CSV, Parquet, and the shards of a run.
+
+A run's finished shards lie in ``<out>.shards/`` with a manifest that says what they are shards of, so that a run can be
+interrupted at any moment and continued later, but never with other settings.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Matrix, Vector
+
+FORMAT = "tradeoff-population/1"
+
+SUFFIXES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One simulated user: who they were (weights on the gains, their best worth 1) and what the interview came to."""
+
+    index: int
+    weights: tuple[float, ...]
+    questions: int
+    regret: float  # relative: the share of the best possible worth that was lost
+    complete: bool
+    reason: str
+    bound: float | None  # the strategy's own certificate
+    errors: int  # wrong answers that this user gave
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Many rows, as columns; ``bound`` is NaN where the strategy gives none."""
+
+    index: NDArray[np.int64]
+    weights: Matrix
+    questions: NDArray[np.int64]
+    regret: Vector
+    complete: NDArray[np.bool_]
+    reason: tuple[str, ...]
+    bound: Vector
+    errors: NDArray[np.int64]
+    seconds: Vector
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Row], objectives: int) -> Results:
+        """Return the rows as columns."""
+        given = list(rows)
+        return cls(
+            index=np.array([row.index for row in given], dtype=np.int64),
+            weights=np.array([row.weights for row in given], dtype=float).reshape(len(given), objectives),
+            questions=np.array([row.questions for row in given], dtype=np.int64),
+            regret=np.array([row.regret for row in given], dtype=float),
+            complete=np.array([row.complete for row in given], dtype=bool),
+            reason=tuple(sys.intern(row.reason) for row in given),
+            bound=np.array([math.nan if row.bound is None else row.bound for row in given], dtype=float),
+            errors=np.array([row.errors for row in given], dtype=np.int64),
+            seconds=np.array([row.seconds for row in given], dtype=float),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Results]) -> Results:
+        """Return the rows of all parts, in that order."""
+        columns: dict[str, Any] = {}
+        for field in fields(cls):
+            pieces = [getattr(part, field.name) for part in parts]
+            columns[field.name] = tuple(chain(*pieces)) if field.name == "reason" else np.concatenate(pieces)
+        return cls(**columns)
+
+    def row(self, position: int) -> Row:
+        """Return one row."""
+        bound = float(self.bound[position])
+        return Row(
+            index=int(self.index[position]),
+            weights=tuple(self.weights[position].tolist()),
+            questions=int(self.questions[position]),
+            regret=float(self.regret[position]),
+            complete=bool(self.complete[position]),
+            reason=self.reason[position],
+            bound=None if math.isnan(bound) else bound,
+            errors=int(self.errors[position]),
+            seconds=float(self.seconds[position]),
+        )
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+BEFORE, AFTER = ("index",), ("questions", "regret", "complete", "reason", "bound", "errors", "seconds")
+
+
+def columns_of(objectives: Sequence[str]) -> list[str]:
+    """Return the names of a file's columns; the prefix keeps an objective called "regret" apart, and "=..." inert."""
+    return [*BEFORE, *(f"weight_{name}" for name in objectives), *AFTER]
+
+
+def check_out(path: str | Path) -> Path:
+    """Return the path of a results file, checked before anything is computed."""
+    out = Path(path)
+    if out.suffix.lower() not in SUFFIXES:
+        raise ArgumentError(f"results are written to files ending in {' or '.join(SUFFIXES)}, not to {str(out)!r}")
+    if not out.absolute().parent.is_dir():
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+    if out.is_dir():
+        raise ArgumentError(f"{str(out)!r} is a folder; name a file for the results")
+    if out.suffix.lower() == ".parquet":
+        _pyarrow()
+    return out
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ArgumentError(
+            "Parquet files need pyarrow, which is not installed; run: pip install 'tradeoff[data]', or write a .csv"
+        ) from None
+    return pyarrow
+
+
+def write_results(results: Results, objectives: Sequence[str], path: str | Path, about: object = None) -> None:
+    """Write a .csv or .parquet file, whole or not at all; ``about`` becomes the metadata of a Parquet file."""
+    out = check_out(path)
+    if out.suffix.lower() == ".csv":
+        _atomically(out, lambda file: _write_csv(results, objectives, file))
+        return
+    arrow = _pyarrow()
+    arrays: list[Any] = [results.index, *results.weights.T]
+    for name in AFTER:
+        column = getattr(results, name)
+        missing = np.isnan(column) if name == "bound" else None
+        arrays.append(arrow.array(column, mask=missing))
+    names = columns_of(objectives)
+    table = arrow.Table.from_arrays([arrow.array(a) if isinstance(a, np.ndarray) else a for a in arrays], names=names)
+    table = table.replace_schema_metadata({"tradeoff": json.dumps(about)})
+    part = _part(out)
+    arrow.parquet.write_table(table, part)
+    part.replace(out)
+
+
+def _write_csv(results: Results, objectives: Sequence[str], file: IO[str]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns_of(objectives))
+    for i in range(len(results)):
+        row = results.row(i)
+        writer.writerow(
+            [
+                row.index,
+                *map(repr, row.weights),  # repr reads back as the same number, to the last bit
+                row.questions,
+                repr(row.regret),
+                "true" if row.complete else "false",
+                row.reason,
+                "" if row.bound is None else repr(row.bound),
+                row.errors,
+                repr(row.seconds),
+            ]
+        )
+
+
+def read_results(path: str | Path) -> Results:
+    """Return the rows of a .csv or .parquet file that ``write_results`` wrote."""
+    source = Path(path)
+    cells: list[Any]
+    try:
+        if source.suffix.lower() == ".parquet":
+            columns = _pyarrow().parquet.read_table(source).to_pydict()
+            names, cells = list(columns), list(zip(*columns.values(), strict=True))
+        else:
+            with source.open(newline="", encoding="utf-8") as file:
+                names, *cells = csv.reader(file)
+        width = len(names) - len(BEFORE) - len(AFTER)
+        return Results.from_rows((_row(cell, width) for cell in cells), width)
+    except (ValueError, IndexError, TypeError, csv.Error) as error:
+        raise ArgumentError(f"{str(source)!r} is not a file of simulated users: {error}") from None
+
+
+def _row(cells: Sequence[Any], width: int) -> Row:
+    """Return a row of texts (CSV) or of values (Parquet)."""
+    index, weights, (questions, regret, complete, reason, bound, errors, seconds) = (
+        cells[0],
+        cells[1 : 1 + width],
+        cells[1 + width :],
+    )
+    if complete not in (True, False, "true", "false"):
+        raise ValueError(f"complete is {complete!r}")
+    return Row(
+        index=int(index),
+        weights=tuple(map(float, weights)),
+        questions=int(questions),
+        regret=float(regret),
+        complete=complete in (True, "true"),
+        reason=reason,
+        bound=None if bound in (None, "") else float(bound),
+        errors=int(errors),
+        seconds=float(seconds),
+    )
+
+
+def _part(path: Path) -> Path:
+    """Return where a file is written before it is complete: beside it, so that renaming it is one step."""
+    return path.with_name(f".{path.name}.part")
+
+
+def _atomically(path: Path, write: Callable[[IO[str]], None]) -> None:
+    part = _part(path)
+    with part.open("w", newline="", encoding="utf-8") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+# --- picture ----------------------------------------------------------------------------------------------------------
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def check_picture(path: str | Path) -> Path:
+    """Return the path of a picture, checked before anything is computed."""
+    out = Path(path)
+    if out.suffix.lower() not in PICTURES:
+        raise ArgumentError(f"pictures are written to files ending in {', '.join(PICTURES)}, not to {str(out)!r}")
+    if not out.absolute().parent.is_dir():
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+    _matplotlib()
+    return out
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError:
+        raise ArgumentError(
+            "pictures need Matplotlib, which is not installed; run: pip install 'tradeoff[plot]'"
+        ) from None
+    return matplotlib
+
+
+def plot_results(results: Results, baseline: Vector, path: str | Path, title: str = "") -> None:
+    """Draw how many questions were asked (left) and which share of the users lost how much at most (right)."""
+    out = check_picture(path)
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context({"svg.hashsalt": "tradeoff", "font.size": 9}):  # the same picture for the same rows
+        figure = matplotlib.figure.Figure(figsize=(9, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        asked = results.questions
+        width = max(1, math.ceil((asked.max() - asked.min() + 1) / 40))
+        left.hist(asked, bins=np.arange(asked.min(), asked.max() + width + 1, width) - 0.5, color="#3b6ea8")
+        left.axvline(asked.mean(), color="black", linewidth=1, linestyle="--", label=f"mean {asked.mean():.1f}")
+        left.set(xlabel="questions", ylabel="users")
+        left.legend(frameon=False)
+        lowest = min((float(r[r > 0].min()) for r in (results.regret, baseline) if (r > 0).any()), default=1e-3)
+        for regret, color, label in ((results.regret, "#3b6ea8", "asked"), (baseline, "#b5651d", "not asked")):
+            ordered = np.sort(regret)
+            share = np.arange(1, len(ordered) + 1) / len(ordered)
+            # A logarithmic axis has no zero: who lost nothing is where the curve begins.
+            zero = f"{100 * np.mean(ordered <= 0):.3g}% lost nothing"
+            begin = [lowest / 2, *np.maximum(ordered, lowest / 2)]
+            right.step(begin, [float(np.mean(ordered <= 0)), *share], where="post", color=color, label=f"{label}: {zero}")
+        right.set(xscale="log", xlabel="relative regret", ylabel="share of users with at most this", ylim=(0, 1.02))
+        right.legend(frameon=False, loc="lower right")
+        figure.suptitle(title)
+        stamp = {"Date": None} if out.suffix.lower() == ".svg" else None
+        part = _part(out)
+        figure.savefig(part, format=out.suffix[1:].lower(), metadata=stamp)
+    part.replace(out)
+
+
+# --- shards -----------------------------------------------------------------------------------------------------------
+
+
+class Shards:
+    """The folder beside a results file in which a run keeps what is finished, until everything is."""
+
+    def __init__(self, out: Path, manifest: dict[str, Any], objectives: Sequence[str]) -> None:
+        """``manifest``: what the run is; a folder left by the same run is taken up, another run's is refused."""
+        self.out, self.objectives = out, objectives
+        self.folder = out.with_name(f"{out.name}.shards")
+        self.manifest = json.loads(json.dumps({"format": FORMAT, **manifest}))
+        path = self.folder / "manifest.json"
+        if path.exists():
+            self.manifest["shard"] = self._checked(path)["shard"]
+        else:
+            self.folder.mkdir(exist_ok=True)
+            _atomically(path, lambda file: json.dump(self.manifest, file, indent=2))
+
+    def _checked(self, path: Path) -> dict[str, Any]:
+        """Return the manifest that is there, if it is of the same run."""
+        advice = "choose another file for the results, or remove that folder to begin anew"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(found, dict) or not isinstance(found.get("shard"), int) or found["shard"] < 1:
+                raise ValueError("no manifest")
+        except (ValueError, RecursionError):
+            raise ArgumentError(f"{path} is damaged, so that its run cannot be continued; {advice}") from None
+        there, here = _flat(found), _flat(self.manifest)
+        differing = [key for key in {**there, **here} if key != "shard" and there.get(key) != here.get(key)]
+        if differing:
+            what = ", ".join(f"{key} is {there.get(key)!r} there and {here.get(key)!r} here" for key in differing)
+            raise ArgumentError(
+                f"{self.folder} holds the unfinished results of another run ({what}); "
+                f"give that run's command again to finish it, {advice}"
+            )
+        return found
+
+    @property
+    def size(self) -> int:
+        """How many users a shard has; the first run of this file decided it."""
+        return int(self.manifest["shard"])
+
+    def path(self, number: int) -> Path:
+        """Return the file of a shard."""
+        return self.folder / f"{number:06}.csv"
+
+    def read(self, number: int, users: range) -> Results | None:
+        """Return a finished shard; None if it is not there or not whole."""
+        path = self.path(number)
+        if not path.exists():
+            return None
+        try:
+            found = read_results(path)
+        except ArgumentError:
+            return None  # damaged: it is simulated again
+        return found if found.index.tolist() == list(users) else None
+
+    def keep(self, number: int, results: Results) -> None:
+        """Keep a finished shard."""
+        write_results(results, self.objectives, self.path(number))
+
+    def remove(self) -> None:
+        """Remove the folder; everything is in the results file now."""
+        shutil.rmtree(self.folder)
+
+
+def _flat(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the manifest with its settings beside the rest, so that a difference can be named."""
+    settings = manifest.get("settings")
+    return {**manifest, **(settings if isinstance(settings, dict) else {})} | {"settings": None}

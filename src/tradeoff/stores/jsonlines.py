@@ -1,0 +1,187 @@
+"""A log of events as a file of JSON lines, to which lines are only ever added.
+
+An event is on the disk when ``append`` returns. A line that a crash left unfinished was never acknowledged: it is not
+read, and cut off when the next event is written. Only one process at a time can hold a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tradeoff.errors import LogError, StoreError
+from tradeoff.interview import Event, read_log
+
+# A log begins with a short header; of a file that is something else no more than this is looked at.
+LONGEST_HEADER = 1 << 20
+
+
+class JsonLines:
+    """A log file, open and locked.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> with JsonLines.create(path) as store:
+    ...     store.append([{"event": "header"}])
+    >>> with JsonLines.open(path) as store:
+    ...     store.read()
+    [{'event': 'header'}]
+    """
+
+    def __init__(self, path: str | Path, *, create: bool) -> None:
+        """Use ``create`` and ``open``, which say what is expected of the file."""
+        self.path = Path(path)
+        self._descriptor = self._opened(os.O_CREAT if create else 0)
+        try:
+            _lock(self._descriptor, self.path)
+            if not create:
+                self._check_header()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        self._end: int | None = None  # where the last whole event ends; unknown until read
+        self._before = b""  # what must come between that and the next
+
+    @classmethod
+    def create(cls, path: str | Path) -> Self:
+        """Return a new log at this path, where there is no file yet or an empty one."""
+        store = cls(path, create=True)
+        if os.fstat(store._descriptor).st_size:
+            store.close()
+            raise StoreError(
+                f"{store.path} exists and is not empty, so nothing was written to it; resume that interview, or choose "
+                "another file"
+            )
+        store._end = 0
+        _sync_folder(store.path.parent)
+        return store
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Return the log at this path, to be read and gone on with."""
+        return cls(path, create=False)
+
+    def _opened(self, flags: int) -> int:
+        # A pipe would wait for ever and a device keeps nothing: only plain files are opened.
+        try:
+            if self.path.exists() and not stat.S_ISREG(self.path.stat().st_mode):
+                raise StoreError(f"{self.path} is not a plain file; name a file to keep the answers in")
+            return os.open(self.path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o600)
+        except OSError as error:
+            raise StoreError(f"cannot open {self.path}: {error.strerror}; name a file that can be written") from error
+
+    def _check_header(self) -> None:
+        """Raise a StoreError unless the file begins as a log does."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        first, newline, _ = os.read(self._descriptor, LONGEST_HEADER).partition(b"\n")
+        try:
+            header = json.loads(first) if newline else None
+        except (ValueError, RecursionError):
+            header = None
+        if not isinstance(header, dict) or header.get("event") != "header":
+            raise StoreError(f"{self.path} is not a log of answers (its first line is no header); it was left as it is")
+
+    # --- reading and writing ------------------------------------------------------------------------------------------
+
+    def read(self) -> list[Event]:
+        """Return the events that were written, without one that a crash left unfinished."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        with os.fdopen(self._descriptor, "rb", closefd=False) as file:
+            content = file.read()
+        end = content.rfind(b"\n") + 1
+        try:
+            events = read_log(content[:end].decode("utf-8"))
+        except LogError as error:
+            raise StoreError(f"{self.path}: {error}") from None
+        except UnicodeDecodeError as error:
+            raise StoreError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
+        last = read_log(content[end:].decode("utf-8", errors="replace"))  # a whole event may lack its line's end
+        self._end, self._before = (len(content), b"\n") if last else (end, b"")
+        return events + last
+
+    def append(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Write the events and return when they are on the disk; on failure the file is as it was before."""
+        data = b"".join(json.dumps(dict(event), allow_nan=False).encode() + b"\n" for event in events)
+        if not data:
+            return
+        if self._end is None:
+            self.read()
+        assert self._end is not None
+        data = self._before + data
+        try:
+            os.ftruncate(self._descriptor, self._end)  # a line that was left unfinished
+            os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            _write_all(self._descriptor, data)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            self._take_back()
+            raise StoreError(
+                f"the last answer was not saved, because {self.path} cannot be written: {error.strerror}; "
+                "put that right and resume: everything before it is there"
+            ) from error
+        self._end, self._before = self._end + len(data), b""
+
+    def _take_back(self) -> None:
+        assert self._end is not None
+        with contextlib.suppress(OSError):  # then the rest is an unfinished line, or events nobody was told of
+            os.ftruncate(self._descriptor, self._end)
+
+    # --- closing ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the file; doing so twice is no harm."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Hold the file until it is closed; raise a StoreError if another process does."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # locks there are mandatory: lock a byte nobody reads
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise StoreError(
+            f"{path} is in use by another process (another interview is being written to it); end that one, or choose "
+            "another file"
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name as durable as its content; Windows has no such thing and needs none."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):  # some network file systems cannot, and the folder may not be readable
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
