@@ -303,7 +303,7 @@ def report(results: dict[str, Any], names: list[str]) -> bool:
     """Print the tables and what was missed; return whether nothing was."""
     missed: list[str] = []
     print("peers: " + ", ".join(f"{name} {note}" for name, note in results["peers"].items()), "\n")
-    print("CPU microseconds per call")
+    print("CPU microseconds per call; - is left out: it failed, or took too long with fewer points")
     body = []
     for row in results["race"]:
         cells = [microseconds(row["seconds"].get(name)) for name in names]

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff.errors import ArgumentError, LogError, ProblemError, ProblemWarning, TooLargeError, TradeoffError
+    from tradeoff.errors import ArgumentError, LogError, ProblemError, ProblemWarning, StoreError, TooLargeError, TradeoffError
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -65,6 +65,7 @@ _HOME = {
     "Reference": "model",
     "Rollouts": "problems.mdp",
     "StochasticPolicy": "model",
+    "StoreError": "errors",
     "StubbornUser": "users",
     "TooLargeError": "errors",
     "TradeoffError": "errors",
@@ -105,6 +106,7 @@ __all__ = [
     "Reference",
     "Rollouts",
     "StochasticPolicy",
+    "StoreError",
     "StubbornUser",
     "TooLargeError",
     "TradeoffError",

@@ -119,8 +119,12 @@ def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recomm
 _known: dict[tuple[str, str], Problem] = {}
 
 
-def prepare(problem: Problem, settings: Settings) -> None:
-    """Work out what all users of a problem share: its bases, and whatever the first interview needs to compile."""
+def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
+    """Work out what all users of a problem share; return the seconds of that, and those of one user after it.
+
+    Shared are the paper's bases, and whatever else the first interview needs and the next finds ready.
+    """
+    times = [time.perf_counter()]
     if settings.strategy == "paper":
         bases = bases_of(problem)
         if settings.options.get("basis", "paper") == "paper":
@@ -128,7 +132,12 @@ def prepare(problem: Problem, settings: Settings) -> None:
                 bases.paper(benchmark)
         else:
             bases.spanner()
-    run_user(problem, 0, settings)
+    for _ in range(2):
+        times.append(time.perf_counter())
+        run_user(problem, 0, settings)
+    times.append(time.perf_counter())
+    shared, first, second = np.diff(times).tolist()
+    return shared + max(0.0, first - second), second
 
 
 def run_shard(problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]) -> list[Row]:
@@ -137,11 +146,13 @@ def run_shard(problem: Problem, fingerprint: str, settings: Settings, users: Seq
         # Ctrl-C goes to all processes of a terminal; the one that started this one decides what becomes of it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     key = (fingerprint, repr(settings))
-    if key not in _known:
+    known = _known.get(key)
+    if known is None:
         prepare(problem, settings)
+        known = problem
         _known.clear()
         _known[key] = problem
-    return [run_user(_known[key], index, settings) for index in users]
+    return [run_user(known, index, settings) for index in users]
 
 
 def _run_shards(
@@ -278,14 +289,7 @@ def simulate(
         raise ArgumentError(f"jobs is {jobs!r}; it must be a number of processes, or -1 for one per core")
     settings = Settings(precision, strategy, error_rate, seed, max_questions, options)
     target = None if out is None else check_out(out)
-    begin = time.perf_counter()
-    prepare(problem, settings)
-    between = time.perf_counter()
-    run_user(problem, 0, settings)
-    precomputation, one = between - begin, time.perf_counter() - between
-    # The first interview is part of the preparation, and not what the users share.
-    precomputation = max(0.0, precomputation - one)
-
+    precomputation, one = prepare(problem, settings)
     processes = _processes(jobs, users * one)
     shards = None if target is None else Shards(target, _manifest(problem, users, settings, one), _names(problem))
     size = _shard_size(users, one) if shards is None else shards.size
@@ -325,9 +329,9 @@ def _processes(jobs: int | None, seconds: float) -> int | None:
 
 
 def _shard_size(users: int, seconds: float) -> int:
-    """Return how many users a shard has: about two seconds of work, and several shards for every process."""
+    """Return how many users a shard has: about two seconds of work, and enough shards to tell how long it will take."""
     size = min(LARGEST_SHARD, max(SMALLEST_SHARD, int(SHARD_SECONDS / max(seconds, 1e-9))))
-    return max(1, min(size, math.ceil(users / 8)))
+    return max(1, min(size, math.ceil(users / 16)))
 
 
 def _names(problem: Problem) -> list[str]:

@@ -272,14 +272,13 @@ def plot_results(results: Results, baseline: Vector, path: str | Path, title: st
         left.legend(frameon=False)
         lowest = min((float(r[r > 0].min()) for r in (results.regret, baseline) if (r > 0).any()), default=1e-3)
         for regret, color, label in ((results.regret, "#3b6ea8", "asked"), (baseline, "#b5651d", "not asked")):
-            ordered = np.sort(regret)
-            share = np.arange(1, len(ordered) + 1) / len(ordered)
-            # A logarithmic axis has no zero: who lost nothing is where the curve begins.
-            zero = f"{100 * np.mean(ordered <= 0):.3g}% lost nothing"
-            begin = [lowest / 2, *np.maximum(ordered, lowest / 2)]
-            right.step(begin, [float(np.mean(ordered <= 0)), *share], where="post", color=color, label=f"{label}: {zero}")
+            # A logarithmic axis has no zero: the curve begins at the share of those who lost nothing.
+            losses = np.sort(regret[regret > 0])
+            share = 1 - np.arange(len(losses), -1, -1) / len(regret)
+            label = f"{label}: {100 * share[0]:.3g}% lost nothing"
+            right.step([lowest / 2, *losses], share, where="post", color=color, label=label)
         right.set(xscale="log", xlabel="relative regret", ylabel="share of users with at most this", ylim=(0, 1.02))
-        right.legend(frameon=False, loc="lower right")
+        right.legend(frameon=False, loc="center left")
         figure.suptitle(title)
         stamp = {"Date": None} if out.suffix.lower() == ".svg" else None
         part = _part(out)

@@ -214,6 +214,14 @@ def test_a_cost_decides_between_exact_choices():
     assert_array_equal(compress(points, weights, order=[1.0, 0.0, 1.0, 0.0])[0], [1, 3])
 
 
+@pytest.mark.parametrize("order", ["likely", "typical", "diverse", None])
+def test_points_close_together_do_not_hide_that_all_lie_on_a_line(order):
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        points = np.outer(rng.normal(size=1000), rng.normal(size=3)) + rng.normal(size=3)
+        assert len(compress(points, np.full(1000, 1e-3), order=order)[0]) <= 2
+
+
 def test_likely_keeps_likelier_points_than_input_order():
     rng = np.random.default_rng(5)
     surprise: dict[str | None, float] = {"likely": 0.0, None: 0.0}

@@ -9,9 +9,6 @@ Each point x is lifted to ((x - centre) / scale, 1): a convex combination become
 "mu append 1"). The basis begins as unit columns, which stand for no point. One of them gives its row to a point that
 has something in it beyond rounding; a row that no point needs keeps its unit column at weight 0, so that points of
 lower rank need no special case and leave rank+1 points.
-
-numba notices edits of this file but not of those it imports (``exact``, ``basis``, ``chunks``, ``vertex``, ``vector``):
-after changing one of them, touch this one.
 """
 
 from typing import Any

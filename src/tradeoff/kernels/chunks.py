@@ -26,6 +26,7 @@ from tradeoff.kernels.basis import (
 from tradeoff.kernels.exact import inlined, int64
 
 DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
+WIDE = 0.05  # of its coordinate's scale: points further apart than this fix a direction beyond rounding
 REFINED = 1e-3  # a pivot below this much of its terms is computed with refinement
 NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
 
@@ -107,63 +108,70 @@ def begin(
     """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
     rows, width = inverse.shape
     size = rows - 1
-    for i in range(taken.shape[0]):
-        taken[i] = 0
-    for q in range(width):
-        vectors[WEIGHT, q] = 0.0
-        vectors[MASK, q] = 0.0
-        vectors[COLUMN, q] = 0.0
-    for place in range(rows):
-        support[place] = -1
-        for q in range(width):
-            basis[place, q] = 0.0
-        basis[place, place] = 1.0
-    # Gaussian elimination over a window of the first points, the row of ones first.
+    spare = vectors[SPARE]
     window = rows + 16
     if window > count:
         window = count
-    gather(points, weights, order, int64(0), window, vectors, taken, block)
-    enlist(points, weights, order[0], size, vectors, basis, support, taken)
-    rank = 1
-    spare = vectors[SPARE]
-    for j in range(size):
-        first = block[j, 0]
-        peak = 0.0
-        for t in range(window):
-            value = block[j, t] - first
-            block[j, t] = value
-            value = abs(value)
-            peak = value if value > peak else peak
-        spare[j] = DECISIVE * peak if DECISIVE * peak > 1e-6 else 1e-6
-    # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
-    for place in range(size):
-        at = place
-        while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, place]:
-            swaps[at] = swaps[at - 1]
-            at -= 1
-        swaps[at] = place
-    factors = block[size]
-    for turn in range(size):
-        j = swaps[turn]
-        best = spare[j]
-        pivot = -1
-        for t in range(window):
-            if abs(block[j, t]) > best:
-                best = abs(block[j, t])
-                pivot = t
-        if pivot < 0:
-            continue
-        enlist(points, weights, order[pivot], j, vectors, basis, support, taken)
-        rank += 1
-        reciprocal = 1.0 / block[j, pivot]
-        for t in range(window):
-            factors[t] = block[j, t] * reciprocal
-        factors[pivot] = 1.0
-        for later in range(turn + 1, size):
-            row = swaps[later]
-            amount = block[row, pivot]
+    rank = 0
+    for wide in (1e-6, WIDE):
+        for i in range(taken.shape[0]):
+            taken[i] = 0
+        for q in range(width):
+            vectors[WEIGHT, q] = 0.0
+            vectors[MASK, q] = 0.0
+            vectors[COLUMN, q] = 0.0
+        for place in range(rows):
+            support[place] = -1
+            for q in range(width):
+                basis[place, q] = 0.0
+            basis[place, place] = 1.0
+        # Gaussian elimination over a window of the first points, the row of ones first.
+        gather(points, weights, order, int64(0), window, vectors, taken, block)
+        enlist(points, weights, order[0], size, vectors, basis, support, taken)
+        rank = 1
+        narrowest = 1.0
+        for j in range(size):
+            first = block[j, 0]
+            peak = 0.0
             for t in range(window):
-                block[row, t] -= factors[t] * amount
+                value = block[j, t] - first
+                block[j, t] = value
+                value = abs(value)
+                peak = value if value > peak else peak
+            spare[j] = DECISIVE * peak if DECISIVE * peak > wide else wide
+        # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
+        for place in range(size):
+            at = place
+            while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, place]:
+                swaps[at] = swaps[at - 1]
+                at -= 1
+            swaps[at] = place
+        factors = block[size]
+        for turn in range(size):
+            j = swaps[turn]
+            best = spare[j]
+            pivot = -1
+            for t in range(window):
+                if abs(block[j, t]) > best:
+                    best = abs(block[j, t])
+                    pivot = t
+            if pivot < 0:
+                continue
+            enlist(points, weights, order[pivot], j, vectors, basis, support, taken)
+            rank += 1
+            narrowest = best if best < narrowest else narrowest
+            reciprocal = 1.0 / block[j, pivot]
+            for t in range(window):
+                factors[t] = block[j, t] * reciprocal
+            factors[pivot] = 1.0
+            for later in range(turn + 1, size):
+                row = swaps[later]
+                amount = block[row, pivot]
+                for t in range(window):
+                    block[row, t] -= factors[t] * amount
+        # Points close together say little about the rank: far ones would seem to leave the plane through them.
+        if rank == rows or narrowest >= WIDE:
+            break
     invert(basis, inverse, swaps, spare)
     # Rows that the window left: the point that has most in a generic mixture of them, over all points. Rounding of the
     # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.

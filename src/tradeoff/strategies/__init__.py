@@ -8,9 +8,10 @@ from typing import Any
 from tradeoff.errors import ArgumentError
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy, counted, without_identical, without_implied
+from tradeoff.strategies.certified import certified
 from tradeoff.strategies.paper import paper
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"paper": paper}
+STRATEGIES: dict[str, Callable[..., Strategy]] = {"paper": paper, "certified": certified}
 
 
 def start(
@@ -28,7 +29,7 @@ def start(
         raise ArgumentError(f"the strategy {name!r} does not take these options: {error}") from None
     if skip_implied is None:
         # The paper's own version asks what its pseudo-code asks.
-        skip_implied = not (name == "paper" and options.get("basis", "paper") == "paper")
+        skip_implied = name == "paper" and options.get("basis", "paper") != "paper"
     if skip_implied:
         strategy = without_implied(strategy, len(problem.objectives))
     return counted(without_identical(strategy), max_questions)

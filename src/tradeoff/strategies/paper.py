@@ -73,7 +73,7 @@ class _Elicitation:
         if self.theorem == 2:
             yield from self.estimate_precision()
         yield from self.basis_ratios()
-        reason = "all ratios are known"
+        reason = "everything this strategy needs to know was asked"
         if not self.distinguished:
             reason = "all alternatives were about equal to you; this one is as good as any"
         return self.recommend(reason, complete=True)
@@ -182,7 +182,7 @@ class _Elicitation:
             members = len(self.order) or (self.k if self.kind == "paper" else len(self.bases.spanner().alternatives))
             pending = members - 1 - len(self.ratios) - (1 if self.order else 0)
             left = 1 + more + pending * self.searches(self.largest_ratio)
-        return Step(question, lambda: self.recommend("stopped before all ratios were known", complete=False), left)
+        return Step(question, lambda: self.recommend("stopped before everything was asked", complete=False), left)
 
     def searches(self, width: float) -> int:
         """Return how many questions a search over this width can take."""

@@ -4,163 +4,28 @@ A point is ``z = (w, e)``: d weights ``w >= 0`` and the precision ``e`` below wh
 answer cuts the cone with half-spaces ``a @ z >= 0`` (:func:`half_spaces` writes them down). Only the ray through z
 matters, so points are normalised to ``sum(w) = 1``; ``0 <= e <= e_max`` there.
 
-The rays are kept by the double description method on a *simple* polytope: every ray remembers exactly m-1 half-spaces
-that are tight at it and the neighbour reached by leaving each of them (m = d + 1). A cut then touches nothing but the
-edges it crosses, and no adjacency has to be tested. Cuts through existing rays would make the polytope degenerate; they
-are read as cuts just beside those rays, which yields coincident rays instead (:attr:`Cone.rays` merges them).
-
-Everything is an outer description: rounding can leave the hull of the rays larger than the set, never smaller by more
-than a few units in the last place, so a maximum over the rays is a bound over the set.
+The extreme rays are kept up to date by ``rays.py``, whose hull is never smaller than the set but for rounding, so the
+largest value of a quasi-convex function over them is a bound for everyone who agrees with the answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from tradeoff.errors import ArgumentError, TradeoffError
+from tradeoff.errors import ArgumentError
+from tradeoff.strategies.rays import RAY_LIMIT, TOUCH, Skeleton, TooManyRays, distinct
 from tradeoff.strategies.sampling import half_spaces, hit_and_run
 
 __all__ = ["RAY_LIMIT", "TOUCH", "Cone", "TooManyRays", "half_spaces"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Indices = NDArray[np.int32]
 
-# The one tolerance. Half-spaces are scaled so that |a @ z| is at most 1 on the whole cross-section, so it is relative to
-# what the half-space can tell apart. Rays carry errors of 1e-16 to 1e-15 after 40 cuts: a thousand times that is surely
-# not rounding, and a thousand times less than any difference a person or an oracle could state.
-TOUCH = 1e-12
-SAME = 1e-14  # rays this close are one: far below TOUCH, so that merging them cannot matter to any bound
-LP_TOUCH = 1e-9  # the same where only linear programs are affordable: HiGHS is asked for feasibility to 1e-10
-RAY_LIMIT = 60_000  # beyond it a cut takes most of a second and the oracle far longer
-
-
-class TooManyRays(TradeoffError):
-    """The cone has more extreme rays than is sensible to list; linear programs over its half-spaces still work."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Skeleton:
-    """The rays of a simple polytope, the half-spaces tight at each, and its neighbours opposite to them."""
-
-    rays: Matrix  # [n, m]
-    tight: Indices  # [n, m-1] rows of Cone.half_spaces
-    neighbours: Indices  # [n, m-1]; leaving tight[i, j] leads to neighbours[i, j]
-
-    @staticmethod
-    def prism(d: int, e_max: float) -> _Skeleton:
-        """Return the simplex of weights times the interval of precisions."""
-        others = np.array([[j for j in range(d) if j != i] for i in range(d)], np.int32).reshape(d, d - 1)
-        low = np.hstack([np.eye(d), np.zeros((d, 1))])
-        high = np.hstack([np.eye(d), np.full((d, 1), e_max)])
-        floor, ceiling = np.full((d, 1), d, np.int32), np.full((d, 1), d + 1, np.int32)
-        here = np.arange(d, dtype=np.int32)[:, None]
-        return _Skeleton(
-            np.vstack([low, high]),
-            np.vstack([np.hstack([others, floor]), np.hstack([others, ceiling])]),
-            np.vstack([np.hstack([others, here + d]), np.hstack([others + d, here])]).astype(np.int32),
-        )
-
-    def none(self) -> _Skeleton:
-        """Return the skeleton of the empty set."""
-        return _Skeleton(self.rays[:0], self.tight[:0], self.neighbours[:0])
-
-    def cut(self, row: Vector, index: int, limit: int) -> _Skeleton:
-        """Return the skeleton of the part where ``row @ z >= 0``; ``index`` is the name of the new half-space."""
-        if not len(self.rays):
-            return self
-        height = self.rays @ row
-        if height.min() >= -TOUCH:
-            return self
-        if height.max() <= TOUCH:
-            return self.none()
-        # Rays on the cut may count as either side of it. Fewer rays are better: dropping them gets rid of half-spaces
-        # that have become redundant (e >= 0 after "about equal"), keeping them spares a redundant new one.
-        sides = [height < -TOUCH]
-        if (np.abs(height) <= TOUCH).any():
-            sides.append(height <= TOUCH)
-            sides.sort(key=lambda gone: len(self.rays) - int(gone.sum()) + self._crossings(gone))
-        for gone in sides:
-            result = self._separate(height, gone, index, limit)
-            if result is not None:
-                return result
-        # Half-spaces parallel to within rounding can leave faces that are not quite convex, and a cut may then cross
-        # one of them more than twice. Moved outward far enough it does not; the set only becomes larger.
-        threshold = -TOUCH
-        while (gone := height < threshold).any():
-            result = self._separate(height, gone, index, limit)
-            if result is not None:
-                return result
-            threshold *= 3.0
-        return self
-
-    def _crossings(self, gone: NDArray[np.bool_]) -> int:
-        return int(np.count_nonzero(gone[self.neighbours[~gone]]))
-
-    def _separate(self, height: Vector, gone: NDArray[np.bool_], index: int, limit: int) -> _Skeleton | None:
-        """Return the skeleton without the rays ``gone``, closed by a new facet, or None where that is inconsistent."""
-        kept = np.flatnonzero(~gone)
-        neighbours = self.neighbours[kept]
-        crossed = gone[neighbours]
-        start, column = np.nonzero(crossed)
-        count, total = len(start), len(kept) + len(start)
-        if total > limit:
-            raise TooManyRays(f"the consistent set has {total:,} extreme rays, more than {limit:,}")
-        inside = kept[start]
-        outside = neighbours[start, column]
-
-        # A new ray for every crossed edge. As a combination of the edge's ends it satisfies what both satisfy to a
-        # rounding, however thin the cone. The clip is for ends that lie on the cut.
-        share = np.clip(height[inside] / (height[inside] - height[outside]), 0.0, 1.0)[:, None]
-        new = (1.0 - share) * self.rays[inside] + share * self.rays[outside]
-        new /= new[:, :-1].sum(axis=1, keepdims=True)
-        tight = self.tight[inside]
-        tight[np.arange(count), column] = index
-
-        # Two new rays are neighbours if their edges lie on a common face of dimension two. Such a face is the set of
-        # the edge's tight half-spaces less one, recognised by the exclusive or of one random word per half-space.
-        words = _words(tight)
-        words[np.arange(count), column] = 0
-        faces = np.bitwise_xor.reduce(words, axis=1)[:, None] ^ words
-        others = np.ones(tight.shape, bool)
-        others[np.arange(count), column] = False
-        slots = np.flatnonzero(others)
-        order = np.argsort(faces.ravel()[slots])
-        keys = faces.ravel()[slots[order]]
-        if len(keys) % 2 or (keys[0::2] != keys[1::2]).any() or (keys[1:-1:2] == keys[2::2]).any():
-            return None
-        one, two = slots[order[0::2]], slots[order[1::2]]
-        width = tight.shape[1]
-        links = np.empty(tight.shape, np.int32)
-        links.ravel()[one] = two // width + len(kept)
-        links.ravel()[two] = one // width + len(kept)
-        links[np.arange(count), column] = start
-
-        renumbered = np.empty(len(gone), np.int32)
-        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-        neighbours[crossed] = 0  # their old numbers are void; set below
-        neighbours = renumbered[neighbours]
-        neighbours[crossed] = np.arange(len(kept), total, dtype=np.int32)
-        return _Skeleton(
-            np.vstack([self.rays[kept], new]),
-            np.vstack([self.tight[kept], tight]),
-            np.vstack([neighbours, links]),
-        )
-
-
-def _words(numbers: Indices) -> NDArray[np.uint64]:
-    """Return one well-mixed 64-bit word per number, always the same (splitmix64)."""
-    x = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return mixed
+LP_TOUCH = 1e-9  # TOUCH where only linear programs are affordable: HiGHS is asked for feasibility to 1e-10
 
 
 class Cone:
@@ -184,7 +49,7 @@ class Cone:
         labels: tuple[Hashable, ...],
         e_max: float,
         limit: int,
-        skeleton: _Skeleton | None,
+        skeleton: Skeleton | None,
     ) -> None:
         """Not called directly: cones start from :meth:`orthant`. ``skeleton`` is None where there are too many rays."""
         half_spaces.flags.writeable = False
@@ -201,12 +66,12 @@ class Cone:
             raise ArgumentError(f"a cone needs at least one weight and 0 < e_max < inf; found d={d}, e_max={e_max}")
         own = np.vstack([np.eye(d + 1), np.r_[np.full(d, e_max), -1.0]])
         own[d:] /= e_max
-        return cls(own, (), float(e_max), limit, _Skeleton.prism(d, float(e_max)))
+        return cls(own, (), float(e_max), limit, Skeleton.prism(d, float(e_max)))
 
     @property
     def d(self) -> int:
         """The number of weights."""
-        return self.half_spaces.shape[1] - 1
+        return int(self.half_spaces.shape[1]) - 1
 
     @cached_property
     def labels(self) -> tuple[Hashable, ...]:
@@ -227,10 +92,8 @@ class Cone:
             try:
                 for index, row in enumerate(rows, len(self.half_spaces)):
                     skeleton = skeleton.cut(row, index, self.limit)
-                if skeleton is not self._skeleton and len(skeleton.rays):
-                    centre = skeleton.rays.mean(axis=0)
-                    if (everything @ centre).min() <= 0.0:  # flat to the last digit
-                        skeleton = skeleton.none()
+                if len(skeleton.rays) and _inside(skeleton, everything) is None:
+                    skeleton = skeleton.none()
             except TooManyRays:
                 skeleton = None
         return Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
@@ -245,7 +108,7 @@ class Cone:
         if skeleton is not None and len(skeleton.rays) and stay[skeleton.tight].all():
             numbers = (np.cumsum(stay) - 1).astype(np.int32)
             kept = tuple(other for other in self.row_labels if other != label)
-            still = _Skeleton(skeleton.rays, numbers[skeleton.tight], skeleton.neighbours)
+            still = Skeleton(skeleton.rays, numbers[skeleton.tight], skeleton.neighbours)
             return Cone(self.half_spaces[stay], kept, self.e_max, self.limit, still)
         return self._only([other for other in self.labels if other != label])
 
@@ -255,7 +118,7 @@ class Cone:
 
         Raises :class:`TooManyRays` where there are more than the limit.
         """
-        rays = _distinct(self._listed().rays)
+        rays = distinct(self._listed().rays)
         rays.flags.writeable = False
         return rays
 
@@ -273,10 +136,8 @@ class Cone:
         """A point well inside the set, or None where the set is empty."""
         if self._skeleton is None:
             point = _most_slack(self.half_spaces)
-        elif len(self._skeleton.rays):
-            point = self.rays.mean(axis=0)
         else:
-            return None
+            point = _inside(self._skeleton, self.half_spaces) if len(self._skeleton.rays) else None
         if point is not None:
             point.flags.writeable = False
         return point
@@ -310,14 +171,14 @@ class Cone:
             points = skeleton.rays[(skeleton.tight == row).any(axis=1)]
             if np.linalg.matrix_rank(points, tol=TOUCH) >= self.d:
                 found.append(int(row))
-        labels = ((None,) * (self.d + 2) + self.row_labels)
+        labels = (None,) * (self.d + 2) + self.row_labels
         return self.half_spaces[found], tuple(labels[row] for row in found)
 
     def sample(self, n: int, rng: np.random.Generator, moves: int | None = None) -> Matrix:
         """Return n points of the set, ``[n, m]``, approximately uniform and nearly independent.
 
         Hit-and-run, one chain a point, started from random mixtures of the rays and with directions shaped like the
-        set. ``moves`` is the length of a chain, 10 m unless given.
+        set. ``moves`` is the length of a chain, 20 m unless given: second moments within 1% up to ten weights.
 
         >>> inside = Cone.orthant(3).sample(4, np.random.default_rng(0))
         >>> inside.shape, inside[:, :3].sum(axis=1).round(12).tolist()
@@ -332,7 +193,7 @@ class Cone:
         start = np.einsum("ij,ijk->ik", rng.dirichlet(np.ones(self.d + 1), n), spread[mixed])
         assert self.interior is not None
         start = 0.9 * start + 0.1 * self.interior
-        return hit_and_run(rows, start, spread - spread.mean(axis=0), moves or 10 * (self.d + 1), rng)
+        return hit_and_run(rows, start, spread - spread.mean(axis=0), moves or 20 * (self.d + 1), rng)
 
     def conflict(self) -> tuple[Hashable, ...]:
         """Return the labels of a smallest set of answers that cannot all hold, in their order; none if all can.
@@ -362,7 +223,7 @@ class Cone:
 
     # ------------------------------------------------------------------------------------------------- underneath
 
-    def _listed(self) -> _Skeleton:
+    def _listed(self) -> Skeleton:
         if self._skeleton is None:
             raise TooManyRays(f"the consistent set has more than {self.limit:,} extreme rays")
         return self._skeleton
@@ -372,17 +233,20 @@ class Cone:
             raise ArgumentError(f"an empty set has no {what}: the answers contradict each other; see Cone.conflict()")
 
     def _scaled(self, half_spaces: ArrayLike) -> Matrix:
-        """Return the rows scaled so that the largest ``|a @ z|`` before any answer is 1."""
+        """Return the rows scaled by powers of two so that the largest ``|a @ z|`` before any answer is 0.5 to 1."""
         rows = np.atleast_2d(np.array(half_spaces, np.float64))
         if rows.ndim != 2 or rows.shape[1] != self.d + 1 or not np.isfinite(rows).all():
             raise ArgumentError(
-                f"a half-space of this cone is {self.d + 1} finite numbers ({self.d} weights, precision); found {half_spaces!r}"
+                f"a half-space of this cone is {self.d + 1} finite numbers ({self.d} weights, then the precision's); "
+                f"found {half_spaces!r}"
             )
         ends = np.hstack([rows[:, :-1], rows[:, :-1] + self.e_max * rows[:, -1:]])
         size = np.abs(ends).max(axis=1)
         # "0 >= 0" holds; it is kept, for its label, in the form sum(w) >= 0.
-        rows[size == 0.0] = np.r_[np.ones(self.d), 0.0]
-        return rows / np.where(size > 0.0, size, 1.0)[:, None]
+        rows[size == 0.0] = np.r_[np.full(self.d, 0.5), 0.0]
+        # Powers of two change no digit, so that rows taken from another cone stay as they are.
+        scaled: Matrix = np.ldexp(rows, -np.frexp(size)[1][:, None])
+        return scaled
 
     def _only(self, labels: Collection[Hashable]) -> Cone:
         """Return the cone of these answers alone."""
@@ -403,6 +267,8 @@ class Cone:
         The fewest labels, at most ``most`` of them and not all within one of the ``harmless`` sets; any basic solution
         where ``most`` is None.
         """
+        from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # slow to import, seldom needed
+
         d, rows = self.d, self.half_spaces[self.d + 2 :]
         n, labels = len(rows), self.labels
         # y >= 0 on the answers' rows, u >= 0 on e_max sum(w) - e >= 0:  A'y + u (e_max, .., e_max, -1) <= 0, sum(y) = 1
@@ -435,24 +301,18 @@ class Cone:
         return [label for label, chosen in zip(labels, result.x[n + 1 :], strict=True) if chosen > 0.5]
 
 
-def _distinct(rays: Matrix) -> Matrix:
-    """Return the rays without those that coincide with an earlier one."""
-    if len(rays) < 2:
-        return rays.copy()
-    # Coincident rays are next to each other along any line; this one has no simple ratio with the axes.
-    along = rays @ np.sqrt(np.arange(2.0, rays.shape[1] + 2.0))
-    order = np.argsort(along, kind="stable")
-    near = np.flatnonzero(np.diff(along[order]) <= SAME * rays.shape[1])
-    same = near[np.abs(rays[order[near + 1]] - rays[order[near]]).max(axis=1) <= SAME]
-    if not len(same):
-        return rays.copy()
-    first = np.ones(len(rays), bool)
-    first[same + 1] = False
-    return rays[np.sort(np.minimum.reduceat(order, np.flatnonzero(first)))]
+def _inside(skeleton: Skeleton, half_spaces: Matrix) -> Vector | None:
+    """Return a point that satisfies every half-space with room to spare, or None where the set is flat."""
+    centre: Vector = skeleton.rays.mean(axis=0)
+    if (half_spaces @ centre).min() > 0.0:
+        return centre
+    return _most_slack(half_spaces)  # the rays may reach beyond a cut that had to be moved outward
 
 
 def _most_slack(half_spaces: Matrix) -> Vector | None:
     """Return the point whose least slack is largest, or None where that is nothing."""
+    from scipy.optimize import linprog
+
     n, m = half_spaces.shape
     found = linprog(
         np.r_[np.zeros(m), -1.0],
@@ -471,6 +331,8 @@ def _most_slack(half_spaces: Matrix) -> Vector | None:
 
 def _extreme(half_spaces: Matrix, direction: Vector) -> Vector:
     """Return the point of the (non-empty) cross-section where ``direction @ z`` is least."""
+    from scipy.optimize import linprog
+
     m = len(direction)
     found = linprog(
         direction,
@@ -480,5 +342,6 @@ def _extreme(half_spaces: Matrix, direction: Vector) -> Vector:
         b_eq=[1.0],
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
+    assert found.x is not None, found.message  # the cross-section is bounded, and callers know it is not empty
     point: Vector = np.maximum(found.x, 0.0)
     return point

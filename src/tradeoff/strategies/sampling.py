@@ -60,8 +60,7 @@ def hit_and_run(rows: Matrix, start: Matrix, shape: Matrix, moves: int, rng: np.
     ``shape`` (centred, of weights that sum to 0), so a thin set is explored as fast as a round one.
     """
     _, sizes, axes = np.linalg.svd(shape, full_matrices=False)
-    axes = axes[:-1] if len(axes) == shape.shape[1] else axes  # the last is normal to sum(w) = 1
-    frame = sizes[: len(axes), None] * axes / max(float(sizes[0]), np.finfo(float).tiny)
+    frame = sizes[:, None] * axes / max(float(sizes[0]), np.finfo(float).tiny)
     points = np.ascontiguousarray(start)
     slack = points @ rows.T
     for move in range(moves):
@@ -77,7 +76,8 @@ def hit_and_run(rows: Matrix, start: Matrix, shape: Matrix, moves: int, rng: np.
         step[~np.isfinite(step)] = 0.0
         points = points + step[:, None] * direction
         slack = points @ rows.T if move % 16 == 15 else slack + step[:, None] * slope  # roundings must not add up
-    return points / points[:, :-1].sum(axis=1, keepdims=True)
+    normalised: Matrix = points / points[:, :-1].sum(axis=1, keepdims=True)
+    return normalised
 
 
 def posterior_particles(
@@ -131,7 +131,9 @@ def posterior_particles(
         likelihood = np.cumsum(np.where(fits, 1.0 - lapse, lapse / 2.0))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
-        walk = _Walk(half_spaces(difference[:count], kind[:count]), penalty, e_range, weights[drawn].T.copy(), levels[drawn])
+        walk = _Walk(
+            half_spaces(difference[:count], kind[:count]), penalty, e_range, weights[drawn].T.copy(), levels[drawn]
+        )
         for _ in range(moves if count == len(kind) else (moves + 1) // 2):
             walk.round(rng)
         weights, levels = walk.weights.T.copy(), walk.levels
@@ -139,7 +141,7 @@ def posterior_particles(
 
 
 class _Walk:
-    """Particles that move; every move leaves the posterior as it is. Arrays are [d, n] here: sums over rows are fast."""
+    """Particles that move; every move leaves the posterior as it is. Arrays are [d, n] here, for speed."""
 
     def __init__(
         self, rows: Matrix, penalty: float, e_range: tuple[float, float], weights: Matrix, levels: Vector
@@ -203,7 +205,7 @@ class _Walk:
         rest /= rest.sum(axis=0)
         scale = np.log(x) - np.log1p(-x)
         # Neal's bracket of fixed width, randomly placed around the particle; 9 is a factor of 8,000 in odds.
-        lowest = -9.0 * rng.random(n)
+        lowest = -9.0 * rng.random(len(levels))
 
         def place(t: Vector) -> tuple[Matrix, Vector]:
             x = 1.0 / (1.0 + np.exp(-(scale + t)))

@@ -6,7 +6,10 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import TextIO, TypeAlias
+
+# Prints the prompt with what it is given, and returns the key.
+NextKey: TypeAlias = Callable[[Callable[[], None]], str]
 
 # What is read when there is nothing more to read.
 END = ""
@@ -16,14 +19,15 @@ TOGETHER = 0.05
 
 
 @contextlib.contextmanager
-def answers_from(stream: TextIO) -> Iterator[Callable[[], str]]:
+def answers_from(stream: TextIO) -> Iterator[NextKey]:
     """Give a function that returns the next key pressed, or the next line where the stream is no terminal.
 
-    It returns END when nothing more can come. Keys that were pressed before it was called are dropped, so that nobody
-    answers a question they have not seen. The terminal is put back as it was on the way out, whatever happens.
+    It takes what prints the prompt, which it calls on a terminal only, and returns END when nothing more can come.
+    Keys that were pressed before the prompt are dropped, so that nobody answers a question they have not seen. The
+    terminal is put back as it was on the way out, whatever happens.
     """
     if not stream.isatty():
-        yield lambda: _next_line(stream)
+        yield lambda prompt: _next_line(stream)
     elif sys.platform == "win32":
         yield _windows_key
     else:
@@ -41,11 +45,12 @@ def _next_line(stream: TextIO) -> str:
 
 if sys.platform == "win32":
 
-    def _windows_key() -> str:
+    def _windows_key(prompt: Callable[[], None]) -> str:
         import msvcrt
 
         while msvcrt.kbhit():
             msvcrt.getwch()
+        prompt()
         key = msvcrt.getwch()
         if key == "\x03":
             raise KeyboardInterrupt
@@ -59,12 +64,13 @@ else:
     import tty
 
     @contextlib.contextmanager
-    def _single_keys(descriptor: int) -> Iterator[Callable[[], str]]:
+    def _single_keys(descriptor: int) -> Iterator[NextKey]:
         before = termios.tcgetattr(descriptor)
 
-        def next_key() -> str:
+        def next_key(prompt: Callable[[], None]) -> str:
             # Each time anew: the program may have been stopped and continued, which gives the terminal back.
             tty.setcbreak(descriptor, termios.TCSAFLUSH)
+            prompt()
             return _posix_key(descriptor)
 
         try:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.explain import explain
+from tradeoff.apps.cli.simulate import simulate
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
@@ -62,15 +64,19 @@ def main() -> None:
     matters to you.
 
     \b
+    tradeoff ask commute                              answer a few questions, get your plan
     tradeoff problems                                 what is bundled
     tradeoff show commute                             objectives, sizes, the best and worst of each
     tradeoff solve commute --weights time=3,comfort=1 the best plan for stated weights
     tradeoff explain commute --weights time=3         what it leads to, as a few stories
     tradeoff check my-problem.toml                    find mistakes in a problem file
+    tradeoff simulate commute --users 1000 ...        ask many simulated people
     """
 
 
+main.add_command(ask)
 main.add_command(explain)
+main.add_command(simulate)
 
 
 @main.command()

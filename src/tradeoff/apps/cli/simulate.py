@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,20 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.main import PROBLEM_HELP, emit, fail, read
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tradeoff.population import Population
 
-STORAGE = 4  # exit code
-
 # Whoever waits longer than this is shown how much longer.
 PATIENCE = 2.0
 
 
-@click.command(epilog=PROBLEM_HELP)
+@click.command(epilog="PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file.")
 @click.argument("problem")
 @click.option("--users", default=1000, show_default=True, metavar="N", help="How many users are simulated.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
@@ -64,6 +61,7 @@ def simulate(
     recommended plan misses. Beside it stands the regret of asking nothing and counting all objectives alike.
     """
     from tradeoff import population
+    from tradeoff.apps.cli.main import STORAGE, emit, fail, read
     from tradeoff.results import check_picture, plot_results
 
     given = dict(map(option_from, options))
@@ -78,7 +76,7 @@ def simulate(
                 max_questions=max_questions, jobs=jobs, out=out, progress=progress, **given,
             )  # fmt: skip
         if plot is not None:
-            plot_results(run.results, run.baseline(), plot, f"{loaded.title}: {users:,} users, {strategy}, {precision:g}")
+            plot_results(run.results, run.baseline(), plot, heading(run, loaded.title))
     except KeyboardInterrupt:
         if out is not None:
             click.echo(f"what is finished is kept in {out}.shards; the same command goes on from there", err=True)
@@ -113,25 +111,24 @@ def progress_bar() -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
     bar = Progress(
         TextColumn("users"), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
+        console=console, transient=True,
     )  # fmt: skip
     task = bar.add_task("users", total=None)
-    begin = time.monotonic()
-    shown = False
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown
-        if not shown and done < total and time.monotonic() - begin > PATIENCE:
-            bar.start()
-            shown = True
-        bar.update(task, completed=done, total=total)
-
+    # A timer, because the first shard may be long in coming.
+    late = threading.Timer(PATIENCE, bar.start)
+    late.daemon = True
+    if console.is_terminal:
+        late.start()
     try:
-        yield progress
+        yield lambda done, total: bar.update(task, completed=done, total=total)
     finally:
-        if shown:
+        late.cancel()
+        if late.is_alive():
+            late.join()
+        if bar.live.is_started:
             bar.stop()
 
 
@@ -148,13 +145,20 @@ def summary_data(run: Population, name: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def heading(run: Population, title: str) -> str:
+    """Return what was simulated, in a line."""
+    used = run.settings
+    options = "".join(f", {name} {value}" for name, value in used.options.items())
+    slips = f", {100 * used.error_rate:g}% wrong answers" if used.error_rate else ""
+    return f"{title}: {len(run):,} users, strategy {used.strategy}{options}, precision {100 * used.precision:g}%{slips}"
+
+
 def print_summary(run: Population, title: str, seconds: float) -> None:
     """Print the summary for people."""
     from tradeoff.apps.cli.pages import cell, console, table
 
     found, settings = run.summary(), run.settings
-    what = f"{title}: {found.users:,} users, strategy {settings.strategy}, precision {100 * settings.precision:g}%"
-    made = table("", ">mean", ">p50", ">p95", ">worst", title=what)
+    made = table("", ">mean", ">p50", ">p95", ">worst")
     asked = found.questions
     made.add_row(*map(cell, ("questions", f"{asked.mean:.1f}", f"{asked.p50:g}", f"{asked.p95:g}", f"{asked.worst:g}")))
     lines = {"regret, %": found.regret, "regret without asking, %": found.baseline}
@@ -164,6 +168,7 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
         amounts = (spread.mean, spread.p50, spread.p95, spread.worst)
         made.add_row(*map(cell, (label, *(f"{100 * amount:.3g}" for amount in amounts))))
     out = console()
+    out.print(cell(heading(run, title)), style="bold")
     out.print(made)
     notes = [f"{100 * found.complete:.4g}% of the interviews came to their end."]
     if found.bound is not None:

@@ -1,0 +1,126 @@
+"""Which question to ask next: candidates, what each would tell, and which of the good ones is easiest to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
+from tradeoff.problem import dilute
+from tradeoff.strategies.sampling import Particles
+
+# The answers in the order of every array of answers here.
+ANSWERS = (Answer.FIRST, Answer.SAME, Answer.SECOND)
+KINDS = {Answer.FIRST: 1, Answer.SAME: 0, Answer.SECOND: -1}
+
+# Among questions that tell nearly as much as the best, the easiest is asked.
+NEARLY_BEST = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Candidate questions: the differences [Q, d] of their gains, and whether real alternatives are compared."""
+
+    questions: Sequence[Question]
+    differences: Matrix
+    pure: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def pool_of(
+    alternatives: Sequence[Alternative], relevant: NDArray[np.int64], particles: Particles, lotteries: bool
+) -> Pool:
+    """Return all pairs of the alternatives; with lotteries also the pairs made about equal by diluting the better."""
+    questions: list[Question] = []
+    pure: list[bool] = []
+    for i, first in enumerate(alternatives):
+        for second in alternatives[i + 1 :]:
+            questions.append(Question(first, second))
+            pure.append(True)
+            if lotteries:
+                question = _diluted(first, second, relevant, particles)
+                if question is not None:
+                    questions.append(question)
+                    pure.append(False)
+    differences = np.array([q.difference[relevant] for q in questions]).reshape(len(questions), len(relevant))
+    return Pool(questions, differences, np.array(pure, dtype=bool))
+
+
+def _diluted(
+    first: Alternative, second: Alternative, relevant: NDArray[np.int64], particles: Particles
+) -> Question | None:
+    """Return the question that splits the belief evenly: the better one is had only with some probability."""
+    ratio = float(
+        np.median((particles[0] @ first.value[relevant]) / np.maximum(particles[0] @ second.value[relevant], 1e-12))
+    )
+    if not 1e-6 < ratio < 1e6 or abs(ratio - 1) < 1e-3:
+        return None
+    return Question(first, dilute(second, ratio)) if ratio < 1 else Question(dilute(first, 1 / ratio), second)
+
+
+def predicted(particles: Particles, differences: Matrix) -> NDArray[np.bool_]:
+    """Return which answer each particle gives to each question: [3, M, Q], in the order of ANSWERS."""
+    weights, precision = particles
+    gains = weights @ differences.T
+    least = precision[:, None]
+    first, second = gains > least, gains < -least
+    return np.stack([first, ~(first | second), second])
+
+
+def entropy(probabilities: NDArray[np.float64], axis: int = 0) -> NDArray[np.float64]:
+    """Return the entropy in bits along an axis."""
+    safe = np.maximum(probabilities, 1e-300)
+    result: NDArray[np.float64] = -np.sum(probabilities * np.log2(safe), axis=axis)
+    return result
+
+
+def cover(acceptable: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return a label per particle such that all particles of a label accept one alternative; as few labels as greed finds.
+
+    ``acceptable[M, K]`` says which particle would be content with which alternative. Telling the labels apart is all
+    that is needed for a good recommendation.
+    """
+    left = np.ones(len(acceptable), dtype=bool)
+    labels = np.zeros(len(acceptable), dtype=np.int64)
+    label = 0
+    counts = acceptable.astype(np.float64)
+    while left.any():
+        best = int((left @ counts).argmax())
+        taken = acceptable[:, best] & left
+        if not taken.any():  # nothing known satisfies the rest
+            labels[left] = label
+            break
+        labels[taken] = label
+        left &= ~taken
+        label += 1
+    return labels
+
+
+def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mutual information in bits between the answer to each question and the label.
+
+    ``answers[3, M, Q]``: how likely each particle is to give each answer.
+    """
+    count = labels.max() + 1
+    member = np.eye(count)[labels] / len(labels)  # [M, labels], with the particles' probability
+    joint = np.einsum("ml,amq->alq", member, answers, optimize=True)
+    share = member.sum(axis=0)
+    conditional = entropy(joint / share[None, :, None])
+    return entropy(joint.sum(axis=1)) - share @ conditional
+
+
+def easiest(
+    scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_] | None = None
+) -> int:
+    """Return the question to ask: of those nearly as good as the best, a real comparison of few differing objectives."""
+    usable = scores if allowed is None else np.where(allowed, scores, -np.inf)
+    good = np.flatnonzero(usable >= NEARLY_BEST * usable.max())
+    differing = (np.abs(pool.differences[good]) > 1e-9).sum(axis=1)
+    weights, precision = particles
+    clear = np.mean(np.abs(weights @ pool.differences[good].T) / precision[:, None] > 1.0, axis=0)
+    return int(good[np.lexsort((-scores[good], -np.round(clear, 2), differing, ~pool.pure[good]))[0]])

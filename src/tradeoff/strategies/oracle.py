@@ -1,0 +1,85 @@
+"""What the strategies know of a problem: alternatives found so far, and a memory of solved directions.
+
+The memory is shared by everybody who is asked about the problem; it holds results of ``best``, which do not depend on
+who asks, so that a question never depends on who was asked before. What a strategy *knows* is its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tradeoff.model import Alternative, Matrix
+from tradeoff.problem import Problem
+
+# Directions remembered per problem; the oldest are forgotten. An alternative of an MDP takes under a kilobyte.
+REMEMBERED = 200_000
+# Alternatives whose gains agree to this many digits are one.
+DIGITS = 10
+
+
+class Memory:
+    """Solved directions of one problem; safe to share between threads."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._found: dict[bytes, Alternative] = {}
+        self._lock = threading.Lock()
+        self.solved = 0
+        self.asked = 0
+
+    def best(self, weights: Matrix) -> list[Alternative]:
+        """Return an optimal alternative for each row, solving only those that nobody has needed before."""
+        keys = [row.tobytes() for row in weights]
+        with self._lock:
+            known = [self._found.get(key) for key in keys]
+        missing = [i for i, alternative in enumerate(known) if alternative is None]
+        self.asked += len(keys)
+        if missing:
+            found = self._problem.best(weights[missing])
+            with self._lock:
+                self.solved += len(missing)
+                for i, alternative in zip(missing, found, strict=True):
+                    known[i] = self._found[keys[i]] = alternative
+                while len(self._found) > REMEMBERED:
+                    del self._found[next(iter(self._found))]
+        return known  # type: ignore[return-value]
+
+
+_memories: WeakKeyDictionary[Problem, Memory] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def memory_of(problem: Problem) -> Memory:
+    """Return the memory of a problem, shared by everybody who is asked about it."""
+    with _lock:
+        if problem not in _memories:
+            _memories[problem] = Memory(problem)
+        return _memories[problem]
+
+
+class Known:
+    """The different alternatives that one interview has come across, in the order it did."""
+
+    def __init__(self, objectives: int) -> None:
+        self.alternatives: list[Alternative] = []
+        self.values: Matrix = np.zeros((0, objectives))
+        self._number: dict[bytes, int] = {}
+
+    def add(self, found: list[Alternative]) -> list[int]:
+        """Return the number of each alternative, new or not."""
+        numbers = []
+        fresh = []
+        for alternative in found:
+            key = (np.round(alternative.value, DIGITS) + 0.0).tobytes()
+            number = self._number.get(key)
+            if number is None:
+                number = self._number[key] = len(self.alternatives)
+                self.alternatives.append(alternative)
+                fresh.append(alternative.value)
+            numbers.append(number)
+        if fresh:
+            self.values = np.concatenate([self.values, fresh])
+        return numbers

@@ -1,0 +1,448 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import tradeoff
+from tradeoff.apps.cli.ask import PROMPT, ask, settings_from, simulated
+from tradeoff.apps.cli.cards import certificate_line
+from tradeoff.apps.cli.main import Commands
+from tradeoff.model import NOTHING, Alternative, Recommendation
+from tradeoff.stores import JsonLines
+
+app = Commands("tradeoff", commands={"ask": ask})
+PAPER = ("--strategy", "paper")
+SPANNER = (*PAPER, "-o", "basis=spanner")
+KEY = {tradeoff.Answer.FIRST: "a", tradeoff.Answer.SECOND: "b", tradeoff.Answer.SAME: "="}
+BUNDLED = ["coffee", "commute", "dependent", "portfolio", "vacuum"]
+
+
+def run(*arguments: str, keys: Sequence[str] | str = (), columns: int = 100, **environment: str) -> Result:
+    typed = "".join(f"{key}\n" for key in keys)
+    return CliRunner(env={"COLUMNS": str(columns)} | environment).invoke(app, ["ask", *arguments], input=typed)
+
+
+def interviewed(name: str, weights: Sequence[float], **settings: Any) -> tuple[list[str], tradeoff.Interview]:
+    """Return the keys that a person would press, found by driving the library beside the command, and the interview."""
+    problem = tradeoff.load(name)
+    person = simulated(problem, weights, 0.01)
+    interview = tradeoff.Interview(problem, "paper", **settings)
+    keys = []
+    while question := interview.ask():
+        interview.tell(person(question))
+        keys.append(KEY[person(question)])
+    return keys, interview
+
+
+def found(done: Result) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+# --- whole interviews ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "settings"), [("dependent", ()), ("commute", SPANNER[2:]), ("coffee", SPANNER[2:])])
+def test_piped_answers_are_asked_what_the_library_asks(name: str, settings: tuple[str, ...]) -> None:
+    weights = [3.0, 1.0, 2.0, 1.0, 0.5][: len(tradeoff.load(name).objectives)]
+    keys, interview = interviewed(name, weights, **({"basis": "spanner"} if settings else {}))
+    done = run(name, *PAPER, *settings, "--json", keys=keys)
+    assert done.exit_code == 0, done.output
+    result = found(done)
+    problem, names = interview.problem, [o.name for o in interview.problem.objectives]
+    assert [answer["answer"] for answer in result["answers"]] == [a.value for _, _, a in interview.answers if a]
+    for shown, (_, question, _) in zip(result["answers"], interview.answers, strict=True):
+        assert shown["first"] == dict(zip(names, problem.outcome(question.first.value).tolist(), strict=True))
+        assert shown["second"] == dict(zip(names, problem.outcome(question.second.value).tolist(), strict=True))
+    assert list(result["recommendation"]["gain"].values()) == interview.recommendation.alternative.value.tolist()
+    assert list(result["recommendation"]["weights"].values()) == interview.recommendation.weights.tolist()
+    assert result["finished"] and result["recommendation"]["complete"]
+    assert f"Question {len(keys)}," in done.stderr
+    page = run(name, *PAPER, *settings, keys=keys)
+    assert page.exit_code == 0 and f"{len(keys)} questions: " in page.stdout and "#" in page.stdout
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_simulated_person_is_served_on_every_bundled_problem(name: str) -> None:
+    first = tradeoff.load(name).objectives[0].name
+    other = tradeoff.load(name).objectives[1].name
+    call = (name, *SPANNER, "--simulate", f"{first}=3,{other}=1", "--precision", "0.001")
+    result = found(run(*call, "--json"))
+    assert result["finished"] and 0 <= result["relative_regret"] <= 0.02
+    shares = [story["share"] for story in result["recommendation"]["trajectories"]]
+    assert sum(shares) == pytest.approx(1) and all(s["words"] for s in result["recommendation"]["trajectories"])
+    page = run(*call)
+    assert page.exit_code == 0 and page.stderr == ""
+    assert "The best plan for you" in page.stdout and "simulated person loses" in page.stdout
+    numbered = re.findall(r"^ +\d+\. (?:A|B|about equal) +[AB] better: ", page.stdout, re.MULTILINE)
+    assert len(numbered) == result["recommendation"]["questions"] == len(result["answers"])
+
+
+def test_undo_takes_back_and_skip_passes_over() -> None:
+    interview = tradeoff.Interview(tradeoff.load("dependent"), "paper")
+    for step in ("first", None, "second", "undo", "same"):
+        interview.ask()
+        interview.undo() if step == "undo" else interview.skip() if step is None else interview.tell(step)
+    done = run("dependent", *PAPER, "--json", keys=["u", "a", "s", "b", "u", "E", "q"])
+    assert done.exit_code == 0
+    result = found(done)
+    replies = [None if a["answer"] == "skip" else a["answer"] for a in result["answers"]]
+    assert replies == [a and a.value for _, _, a in interview.answers] == ["first", None, "same"]
+    assert list(result["recommendation"]["weights"].values()) == interview.recommendation.weights.tolist()
+    for said in ("there is no answer to take back", "taken back", "Skipped.", "You prefer B.", "About equal to you."):
+        assert said in done.stderr
+
+
+def test_nonsense_says_what_is_possible_and_changes_nothing() -> None:
+    keys = ["x", "yes please", "\x1b[A", "ab", "", "a"]
+    done = run("dependent", *PAPER, keys=keys)
+    assert done.exit_code == 0
+    assert "'x' is not an answer; press a, b, = (about equal), s (skip), u (undo)" in done.stdout.replace("\n", " ")
+    assert done.stdout.count("is not an answer") == 4 and "\x1b" not in done.stdout
+    assert done.stdout.count("You prefer A.") == 1 and "1 question: " in done.stdout
+
+
+def test_when_the_answers_end_early_it_ends_as_with_q() -> None:
+    ended, quit_ = (run("dependent", *PAPER, keys=keys) for keys in (["a", "b"], ["a", "b", "q"]))
+    assert ended.exit_code == quit_.exit_code == 0 and ended.stdout == quit_.stdout
+    assert "The best plan for you, so far" in ended.stdout and "you stopped before the end" in ended.stdout
+    assert "tradeoff ask dependent --log answers.jsonl" in ended.stdout
+    assert PROMPT not in ended.stdout  # nobody is there to be prompted
+
+
+def test_a_budget_that_runs_out_is_said_and_exits_with_5() -> None:
+    done = run("dependent", *PAPER, "--max-questions", "3", keys=["a"] * 9)
+    assert done.exit_code == 5 and "The best plan for you, so far" in done.stdout
+    assert (
+        "3 questions: the budget of 3 questions is used up" in done.stdout and "Question 3, the last one" in done.stdout
+    )
+    assert "Question 2, at most 1 more" in done.stdout
+    none = run("dependent", *PAPER, "--max-questions", "0", "--json")
+    assert none.exit_code == 5 and found(none)["recommendation"]["questions"] == 0
+
+
+def test_many_questions_are_warned_of_once() -> None:
+    warned = run("coffee", *PAPER, keys=["a", "a"])
+    assert warned.stderr.count("note: with 5 objectives this strategy asks many questions") == 1
+    assert run("coffee", *SPANNER, keys=["a"]).stderr == run("vacuum", *PAPER, keys=["q"]).stderr == ""
+
+
+def test_help_is_there_at_every_question() -> None:
+    done = " ".join(run("coffee", *PAPER, keys=["?", "q"]).stdout.split())
+    assert "about equal to you" in done and 'Gains are counted from "a cup of hot water"' in done
+    assert "at most 4% are lost" in done
+
+
+# --- logs ------------------------------------------------------------------------------------------------------------
+
+
+def test_quitting_and_resuming_gives_what_is_found_without_a_pause(tmp_path: Path) -> None:
+    log = tmp_path / "my log.jsonl"
+    keys, _ = interviewed("dependent", [1, 3, 1])
+    whole = found(run("dependent", *PAPER, "--json", keys=keys))
+    begun = run("dependent", *PAPER, "--log", str(log), keys=[*keys[:3], "s", "u", "q"])
+    assert begun.exit_code == 0 and f"--resume '{log}'" in begun.stdout
+    paused = run("dependent", "--resume", str(log), keys=[*keys[3:5], "q"])
+    assert paused.exit_code == 0 and "Question 4," in paused.stdout
+    ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[5:]))
+    assert ended["recommendation"] == whole["recommendation"]
+    assert [a["answer"] for a in ended["answers"]] == [a["answer"] for a in whole["answers"]]
+    kinds = [event["event"] for event in tradeoff.interview.read_log(log.read_text())]
+    assert kinds.count("answer") == len(keys) and kinds.count("skip") == kinds.count("retraction") == 1
+    again = found(run("dependent", "--resume", str(log), "--json"))
+    assert again == ended  # nothing is left to ask
+
+
+def test_a_simulated_interview_can_be_kept_and_resumed(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    run("dependent", *PAPER, "--log", log, keys=["a"])
+    done = run("dependent", "--resume", log, "--simulate", "first=1", "--json")
+    assert done.exit_code == 0 and found(done)["answers"][0]["answer"] == "first"
+
+
+def test_a_log_is_never_begun_over_another(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    run("dependent", *PAPER, "--log", str(log), keys=["a", "q"])
+    before = log.read_bytes()
+    refused = run("dependent", *PAPER, "--log", str(log), keys=["b"])
+    assert refused.exit_code == 4 and "exists and is not empty" in refused.stderr
+    other = run("coffee", "--resume", str(log), keys=["b"])
+    assert other.exit_code == 4 and "another problem ('dependent'" in other.stderr and str(log) in other.stderr
+    with JsonLines.open(log):
+        held = run("dependent", "--resume", str(log), keys=["b"])
+    assert held.exit_code == 4 and "in use by another process" in held.stderr
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("years of work")
+    for option in ("--log", "--resume"):
+        assert run("dependent", *(PAPER if option == "--log" else ()), option, str(mine), keys=["a"]).exit_code == 4
+    assert log.read_bytes() == before and mine.read_text() == "years of work"
+    assert run("dependent", "--resume", str(tmp_path / "nowhere")).exit_code == 4
+
+
+def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    run("dependent", *PAPER, "--log", str(log), keys=["a", "b", "q"])
+    events = tradeoff.interview.read_log(log.read_text())
+    last = max(i for i, event in enumerate(events) if event["event"] == "answer")
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[:last]) + lines[last][:-9])
+    done = run("dependent", "--resume", str(log), keys=["=", "q"])
+    assert done.exit_code == 0 and "Question 2," in done.stdout
+    answers = [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"]
+    assert answers == ["first", "same"]
+
+
+def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("dependent", *PAPER, keys=["a", "b", "q"])
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--strategy", "magic"), "there is no strategy 'magic'"),
+        (("-o", "basis"), "'basis' is not of the form NAME=VALUE"),
+        (("-o", "basis=spanner", "-o", "basis=paper"), "given twice"),
+        ((*PAPER, "-o", "basis=magic"), "basis is 'magic'"),
+        ((*PAPER, "-o", "bassis=1"), "does not take these options"),
+        (("-o", "max_questions=3"), "use --max-questions"),
+        (("--max-questions", "-1"), "max-questions"),
+        (("--simulate", "speed=1"), "there is no objective 'speed'"),
+        (("--simulate", "first=-1"), "numbers >= 0"),
+        (("--simulate", "first=1", "--precision", "nan"), "precision"),
+        (("--precision", "0.1"), "give --simulate too"),
+        (("--resume", "x", "--log", "y"), "leave out --log"),
+        (("--resume", "x", "--max-questions", "3"), "--max-questions"),
+    ],
+)
+def test_bad_arguments_exit_with_2(arguments: tuple[str, ...], message: str) -> None:
+    done = run("dependent", *arguments)
+    assert done.exit_code == 2 and message in done.stderr and done.stdout == ""
+
+
+def test_a_bad_problem_exits_with_3() -> None:
+    assert run("nowhere").exit_code == 3
+
+
+def test_option_values_are_numbers_and_switches_where_they_look_like_it() -> None:
+    given = settings_from(None, ["a=1", "b=0.5", "c=true", "d=x=y", "e=False"], 7)
+    assert given == {"a": 1, "b": 0.5, "c": True, "d": "x=y", "e": False, "max_questions": 7}
+
+
+# --- what is seen ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 160])
+@pytest.mark.parametrize("name", BUNDLED)
+def test_questions_fit_the_terminal_and_say_everything_in_units(name: str, columns: int) -> None:
+    problem = tradeoff.load(name)
+    page = run(name, *PAPER, keys=["a", "b"] * 4, columns=columns).stdout
+    assert max(map(len, page.splitlines())) <= max(columns, len(f"  tradeoff ask {name} --log answers.jsonl"))
+    questions = re.split(r"^Question \d+", page, flags=re.MULTILINE)[1:]
+    assert len(questions) == 9
+    for question in questions[:-1]:
+        assert len(question.splitlines()) <= (65 if columns < 76 else 48)
+        flowing = " ".join(question.split())
+        assert "Which would you rather have, A or B?" in flowing
+        for objective in problem.objectives:  # each has its row, or is named as the same for both
+            row = rf"(^{objective.name} +\S+.*\b[AB]: \S+.* (more|less))|(^same for both: .*{objective.name})"
+            assert re.search(row, question, re.MULTILINE), (objective.name, question)
+    assert ("│" in page) == (columns >= 76)
+
+
+def test_what_is_the_same_for_both_is_said_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "same.json"
+    objectives = [{"name": "x", "unit": "m"}, {"name": "y"}, {"name": "z", "unit": "kg"}]
+    items = [["p", 3, 0, 5], ["q", 0, 3, 5], ["r", 1, 1, 7]]
+    path.write_text(
+        json.dumps({"format": "tradeoff-problem/1", "kind": "catalogue", "objectives": objectives, "items": items})
+    )
+    page = run(str(path), *PAPER, keys=["q"]).stdout
+    assert "same for both: z 5 kg" in page and "A: 3 m more" in page and "B: 3 more" in page
+
+
+def test_a_mixture_names_the_reference_and_both_sides_count_out_of_the_same_number() -> None:
+    page = run("commute", *PAPER, keys=["a"] * 6, columns=100).stdout
+    assert "the worst trip imaginable" in page
+    for question in re.split(r"^Question", page, flags=re.MULTILINE)[1:]:
+        assert len(set(re.findall(r"\(\d[\d,]* of ([\d,]+)\)", question.split("The best plan")[0]))) == 1
+
+
+@pytest.mark.parametrize("kind", ["catalogue", "mdp"])
+@pytest.mark.parametrize("columns", [60, 100])
+def test_hostile_names_stay_inert(kind: str, columns: int, tmp_path: Path) -> None:
+    document: dict[str, Any] = {
+        "format": "tradeoff-problem/1",
+        "kind": kind,
+        "title": "\x1b]0;owned\x07 [link=x]y[/link]",
+        "objectives": [{"name": "[red]a[/red]"}, {"name": "b\x1b[2J", "unit": "[bold]"}],
+    }
+    if kind == "catalogue":
+        document["items"] = [
+            ["\x1b[31m[bold]x[/bold]<script>", 1, 2],
+            ["=cmd()", 0, 3],
+            ["\N{CJK UNIFIED IDEOGRAPH-4E00}" * 90, 0.9, 2.9],
+        ]
+    else:
+        moves = [["[i]s[/i]", f"\x1b[2Jgo{j}", 0.5, end, j, -j] for j in (1, 2) for end in ("[i]s[/i]", "end\x07")]
+        document |= {"horizon": 3, "start": "[i]s[/i]", "ends": ["end\x07"], "transitions": moves}
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps(document))
+    done = run(str(path), *PAPER, keys=["a", "?", "b", "\x1b[31m", "s", "=", "q"], columns=columns)
+    simulated_ = run(str(path), *PAPER, "--simulate", "[red]a[/red]=1", columns=columns)
+    for shown in (done, simulated_):
+        assert shown.exit_code == 0, shown.output
+        assert all(c.isprintable() or c == "\n" for c in shown.output)
+        assert "[red]a[/red]" in shown.output and "[bold]" in shown.output
+    assert "[link=x]y[/link]" in done.output
+
+
+@pytest.mark.parametrize(
+    ("bound", "line"),
+    [
+        (None, None),
+        (1.0, None),
+        (0.04, "Within 4% of the best plan for you, whatever you would answer next."),
+        (0.0401, "Within 5% of the best plan for you, whatever you would answer next."),
+        (0.00123, "Within 0.2% of the best plan for you, whatever you would answer next."),
+        (0.0, "No plan is better for you, whatever you would answer next."),
+    ],
+)
+def test_the_certificate_is_said_in_one_line_and_never_flatters(bound: float | None, line: str | None) -> None:
+    assert certificate_line(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, "", regret_bound=bound)) == line
+
+
+# --- a real terminal -------------------------------------------------------------------------------------------------
+
+CODE = (
+    "from tradeoff.apps.cli.ask import ask\nfrom tradeoff.apps.cli.main import Commands\n"
+    "Commands('tradeoff', commands={'ask': ask})()"
+)
+
+
+class Terminal:
+    """A command on a pseudo-terminal: what it shows, and keys for it."""
+
+    def __init__(self, *arguments: str) -> None:
+        import pty
+        import termios
+
+        self.master, self.slave = pty.openpty()
+        self.attributes = termios.tcgetattr(self.slave)
+        environment = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "dumb", "NO_COLOR": "1"}
+        command = [sys.executable, "-c", CODE, "ask", *arguments]
+        ends = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
+        self.process = subprocess.Popen(command, env=environment, start_new_session=True, **ends)  # type: ignore[call-overload]
+        self.shown = ""
+
+    def wait_for(self, text: str, count: int = 1) -> None:
+        import select
+
+        limit = time.monotonic() + 120
+        while self.shown.count(text) < count:
+            assert time.monotonic() < limit, f"{text!r} is not shown {count} times in:\n{self.shown}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.shown += os.read(self.master, 65536).decode()
+
+    def press(self, key: str, prompts: int) -> None:
+        """Press a key when it has been prompted for so many times."""
+        self.wait_for(PROMPT, prompts)
+        os.write(self.master, key.encode())
+
+    def end(self, drain: str = "") -> int:
+        if drain:
+            self.wait_for(drain)
+        return int(self.process.wait(timeout=60))
+
+    def restored(self) -> bool:
+        import termios
+
+        return termios.tcgetattr(self.slave) == self.attributes
+
+
+@contextmanager
+def terminal(*arguments: str) -> Iterator[Terminal]:
+    pytest.importorskip("termios")
+    opened = Terminal(*arguments)
+    try:
+        yield opened
+    finally:
+        if opened.process.poll() is None:
+            opened.process.kill()
+            opened.process.wait()
+        os.close(opened.master)
+        os.close(opened.slave)
+
+
+def test_single_keys_on_a_terminal_give_the_same_as_lines(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    keys, interview = interviewed("dependent", [2, 1, 1])
+    with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        for number, key in enumerate(keys, start=1):
+            screen.press(key, number)
+        assert screen.end("questions: ") == 0 and screen.restored()
+        assert f"{len(keys)} questions: " in screen.shown
+    assert [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"] == [
+        reply.value for _, _, reply in interview.answers if reply is not None
+    ]
+
+
+def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
+    with terminal("dependent", *PAPER) as screen:
+        os.write(screen.master, b"bbbb")  # before anything is seen
+        screen.press("\x1b[A", 1)  # the arrow upwards ends with an A
+        screen.wait_for("that key is not an answer", 1)
+        os.write(screen.master, b"\xc3\xa9")
+        screen.wait_for("'\u00e9' is not an answer", 1)
+        os.write(screen.master, b"a")
+        screen.wait_for("You prefer A.")
+        screen.press("\x04", 2)  # Ctrl-D
+        assert screen.end("answers.jsonl") == 0 and screen.restored()
+        assert "You prefer B." not in screen.shown and "1 question: " in screen.shown
+
+
+def test_ctrl_c_keeps_everything_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        screen.press("a", 1)
+        screen.press("b", 2)
+        screen.wait_for(PROMPT, 3)
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.end("interrupted") == 130 and screen.restored()
+        assert f"tradeoff ask dependent --resume {log}" in screen.shown
+    assert "Question 3," in run("dependent", "--resume", str(log), keys=["q"]).stdout
+
+
+@pytest.mark.parametrize("acknowledged", [1, 3, 6])
+def test_no_acknowledged_answer_is_lost_to_kill_9(acknowledged: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    keys, _ = interviewed("dependent", [1, 2, 3])
+    with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        for number in range(acknowledged):
+            screen.press(keys[number], number + 1)
+        screen.wait_for(PROMPT, acknowledged + 1)  # comes after the answer was acknowledged
+        os.write(screen.master, keys[acknowledged].encode())
+        screen.process.send_signal(signal.SIGKILL)  # while the next answer is on its way
+        assert screen.end() == -signal.SIGKILL
+    answers = [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"]
+    assert acknowledged <= len(answers) <= acknowledged + 1
+    whole = found(run("dependent", *PAPER, "--json", keys=keys))
+    ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[len(answers) :]))
+    assert ended["recommendation"] == whole["recommendation"]
+    assert [a["answer"] for a in ended["answers"]] == [a["answer"] for a in whole["answers"]]

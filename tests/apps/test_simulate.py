@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import tradeoff
+from tradeoff import population
+from tradeoff.apps.cli.main import main
+from tradeoff.apps.cli.simulate import simulate
+from tradeoff.results import Results, Row, read_results
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments])
+
+
+def rows(results: Results) -> list[Row]:
+    return [replace(results.row(i), seconds=0.0) for i in range(len(results))]
+
+
+def test_the_command_is_registered() -> None:
+    assert main.commands["simulate"] is simulate
+
+
+def test_the_table_and_the_files(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    out, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"
+    done = run("coffee", "--users", "50", "--jobs", "1", "--out", str(out), "--plot", str(picture))
+    assert done.exit_code == 0, done.output
+    for words in ("50 users", "precision 1%", "questions", "regret, %", "regret without asking, %", "ms per user"):
+        assert words in done.output
+    with out.open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["index"] for row in table] == [str(i) for i in range(50)]
+    assert {f"weight_{o.name}" for o in tradeoff.load("coffee").objectives} <= set(table[0])
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_json_agrees_with_the_library_and_the_rows(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    done = run("coffee", "--users", "40", "--precision", "0.05", "-o", "basis=spanner", "-o", "skip_implied=false",
+               "--error-rate", "0.1", "--max-questions", "15", "--seed", "3", "--jobs", "1", "--out", str(out),
+               "--json")  # fmt: skip
+    found = json.loads(done.output)
+    options = {"basis": "spanner", "skip_implied": False}
+    expected = population.simulate(
+        tradeoff.load("coffee"), 40, precision=0.05, error_rate=0.1, max_questions=15, seed=3, jobs=1, **options
+    )
+    assert rows(read_results(out)) == rows(expected.results)
+    assert found["questions"]["mean"] == expected.results.questions.mean()
+    assert found["regret"]["worst"] == expected.results.regret.max()
+    assert found["settings"] == {"precision": 0.05, "strategy": "paper", "error_rate": 0.1, "seed": 3,
+                                 "max_questions": 15, "options": options}  # fmt: skip
+
+
+def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    for name in ("rows.csv", "rows.parquet"):
+        assert run("coffee", "--users", "30", "--jobs", "1", "--out", str(tmp_path / name)).exit_code == 0
+    assert rows(read_results(tmp_path / "rows.csv")) == rows(read_results(tmp_path / "rows.parquet"))
+    table = pyarrow.read_table(tmp_path / "rows.parquet")
+    assert table.column_names == (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")
+    assert table["bound"].null_count == 30
+    assert json.loads(table.schema.metadata[b"tradeoff"])["settings"]["precision"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "rows.xls"], "ending in .csv or .parquet"),
+        (["--plot", "rows.bmp"], "ending in .svg"),
+        (["--users", "0"], "users is 0"),
+        (["--strategy", "guess"], "no strategy 'guess'"),
+        (["-o", "basis"], "NAME=VALUE"),
+        (["-o", "basis=3"], "basis is 3"),
+        (["--error-rate", "2"], "error rate"),
+    ],
+)
+def test_mistakes_are_named_with_exit_code_2(arguments: list[str], message: str) -> None:
+    done = run("coffee", *arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_a_disk_that_takes_nothing_is_exit_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tradeoff.results.Shards.keep", full)
+    done = run("coffee", "--users", "20", "--jobs", "1", "--out", str(tmp_path / "rows.csv"))
+    assert done.exit_code == 4 and "No space left" in done.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, jobs: str) -> None:
+    """Ctrl-C in a terminal goes to every process of the group, so that is what is sent here."""
+    out = tmp_path / "rows.csv"
+    shards = tmp_path / "rows.csv.shards"
+    tool = str(Path(sys.executable).parent / "tradeoff")
+
+    def command(users: str) -> list[str]:
+        return [tool, "simulate", "coffee", "--users", users, "--jobs", jobs, "--out", str(out)]
+
+    started = subprocess.Popen(command("100000"), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120
+        while not list(shards.glob("0*.csv")):
+            assert started.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(started.pid, signal.SIGINT)
+        _, said = started.communicate(timeout=60)
+    finally:
+        if started.poll() is None:
+            started.kill()
+    assert started.returncode == 130, said
+    assert "the same command goes on" in said and "interrupted" in said and "Traceback" not in said
+    kept = len(list(shards.glob("0*.csv")))
+    assert kept and not out.exists()
+
+    # What is left of 100,000 users would take too long here: the same run, made small in its manifest.
+    manifest = json.loads((shards / "manifest.json").read_text())
+    users = manifest["shard"] * kept + 30
+    (shards / "manifest.json").write_text(json.dumps(manifest | {"users": users}))
+    refused = subprocess.run(command("100000"), capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and "users is" in refused.stderr
+    again = subprocess.run(command(str(users)), capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert not shards.exists()
+    found = read_results(out)
+    assert found.index.tolist() == list(range(users))
+    problem = tradeoff.load("coffee")
+    for index in (0, users - 1):
+        alone = population.run_user(problem, index, population.Settings())
+        assert rows(found)[index] == replace(alone, seconds=0.0)

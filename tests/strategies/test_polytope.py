@@ -1,0 +1,619 @@
+"""The consistent cone against brute force, exact arithmetic, Qhull and linear programs; samples against known laws."""
+
+import doctest
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from scipy.spatial import HalfspaceIntersection
+from scipy.stats import beta
+
+from tradeoff.errors import ArgumentError
+from tradeoff.strategies import polytope, rays, sampling
+from tradeoff.strategies.polytope import TOUCH, Cone, TooManyRays, half_spaces
+from tradeoff.strategies.sampling import consistent, posterior_particles
+
+CLOSE = 1e-9
+
+
+# ------------------------------------------------------------------------------------------------- answers to try
+
+
+@st.composite
+def answers(draw, most_weights=4, most_answers=7, errors=True):
+    """A number of weights and answers: of a person with a grid of values (ties everywhere) or of anybody."""
+    d = draw(st.integers(1, most_weights))
+    count = draw(st.integers(0, most_answers))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    grid = draw(st.sampled_from([1, 2, 3, None]))
+    e = draw(st.sampled_from([0.0, 0.1, 0.25]))
+    w = rng.dirichlet(np.ones(d)) if grid is None else rng.integers(0, 4, d) + np.eye(d)[0]
+    w = w / w.sum()
+    given_answers = []
+    for _ in range(count):
+        difference = rng.normal(size=d) if grid is None else rng.integers(-grid, grid + 1, d) / grid
+        kind = answer(w, e, difference)
+        if errors and rng.random() < 0.1:
+            kind = int(rng.integers(-1, 2))
+        given_answers.append((difference, kind))
+    return d, given_answers
+
+
+def answer(w, e, difference):
+    gain = w @ difference
+    return 1 if gain > e + 1e-12 else -1 if gain < -e - 1e-12 else 0
+
+
+def cone_of(d, given_answers, **options):
+    cone = Cone.orthant(d, **options)
+    for label, (difference, kind) in enumerate(given_answers):
+        cone = cone.add(half_spaces(difference, kind), label)
+    return cone
+
+
+def interview(d, count, seed, e=0.01, points=200):
+    """Answers of somebody to questions about a random catalogue, between optima of people still possible."""
+    rng = np.random.default_rng([d, seed])
+    values, w = rng.random((points, d)), rng.dirichlet(np.ones(d))
+    cone, given_answers = Cone.orthant(d), []
+    for label in range(count):
+        guesses = cone.rays[rng.integers(len(cone.rays), size=2), :d]
+        first, second = np.argmax(guesses @ values.T, axis=1)
+        difference = values[first] - values[second]
+        given_answers.append((difference, answer(w, e, difference)))
+        cone = cone.add(half_spaces(*given_answers[-1]), label)
+    return cone, given_answers, np.append(w, e)
+
+
+# ------------------------------------------------------------------------------------------------- other ways to it
+
+
+def brute_force(cone):
+    """All vertices of the cross-section, by solving every m-1 half-spaces."""
+    rows, m = cone.half_spaces, cone.d + 1
+    subsets = np.array(list(combinations(range(len(rows)), m - 1)))
+    systems = np.concatenate(
+        [rows[subsets], np.broadcast_to(np.append(np.ones(m - 1), 0.0), (len(subsets), 1, m))], axis=1
+    )
+    systems = systems[np.abs(np.linalg.det(systems)) > 1e-9]
+    one = np.append(np.zeros(m - 1), 1.0)[:, None]
+    points = np.linalg.solve(systems, np.broadcast_to(one, (len(systems), m, 1)))[..., 0]
+    return points[(points @ rows.T).min(axis=1) >= -CLOSE]
+
+
+def in_fractions(cone):
+    """The same in rational arithmetic, where nothing is a matter of tolerance."""
+    rows = [[Fraction(float(x)) for x in row] for row in cone.half_spaces]
+    m, found = cone.d + 1, []
+    for subset in combinations(rows, m - 1):
+        point = [(-1) ** j * determinant([row[:j] + row[j + 1 :] for row in subset]) for j in range(m)]
+        total = sum(point[:-1])
+        if total:
+            point = [x / total for x in point]
+            if all(sum(a * x for a, x in zip(row, point, strict=True)) >= 0 for row in rows):
+                found.append([float(x) for x in point])
+    return np.array(found).reshape(-1, m)
+
+
+def determinant(matrix):
+    if not matrix:
+        return Fraction(1)
+    return sum(
+        (-1) ** j * top * determinant([row[:j] + row[j + 1 :] for row in matrix[1:]]) for j, top in enumerate(matrix[0])
+    )
+
+
+def by_program(cone, direction):
+    m = cone.d + 1
+    ends = []
+    for sign in (1.0, -1.0):
+        found = linprog(
+            sign * direction,
+            A_ub=-cone.half_spaces,
+            b_ub=np.zeros(len(cone.half_spaces)),
+            A_eq=np.append(np.ones(m - 1), 0.0)[None],
+            b_eq=[1.0],
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        ends.append(sign * found.fun)
+    return tuple(ends)
+
+
+def by_qhull(cone):
+    m = cone.d + 1
+    normal = np.append(np.ones(m - 1), 0.0)
+    basis = np.linalg.svd(normal[None])[2][1:]
+    inside = cone.interior
+    system = np.hstack([-cone.half_spaces @ basis.T, -(cone.half_spaces @ inside)[:, None]])
+    points = HalfspaceIntersection(system, np.zeros(m - 1), qhull_options="Qx").intersections
+    return points[np.isfinite(points).all(axis=1)] @ basis + inside
+
+
+def assert_same_points(one, two, tol=CLOSE):
+    """Each set has every point of the other; no matter how often."""
+    distance = np.abs(one[:, None] - two[None]).max(axis=2)
+    assert distance.min(axis=1).max() <= tol
+    assert distance.min(axis=0).max() <= tol
+
+
+# ------------------------------------------------------------------------------------------------- rays
+
+
+@given(answers())
+def test_rays_are_all_the_vertices_and_each_once(case):
+    cone = cone_of(*case)
+    vertices = brute_force(cone)
+    flat = not len(vertices) or (cone.half_spaces @ vertices.T).max(axis=1).min() <= CLOSE
+    assert cone.empty == flat
+    if flat:
+        assert cone.rays.shape == (0, cone.d + 1)
+        return
+    assert_same_points(vertices, cone.rays)
+    assert len(cone.rays) == len(np.unique(vertices.round(7) + 0.0, axis=0))
+    assert_allclose(cone.rays[:, :-1].sum(axis=1), 1.0, rtol=0, atol=1e-15)
+    assert cone.rays.min() >= 0.0
+
+
+@given(answers(), st.randoms(use_true_random=False))
+def test_the_order_of_answers_does_not_matter(case, random):
+    d, given_answers = case
+    cone = cone_of(d, given_answers)
+    shuffled = list(given_answers)
+    random.shuffle(shuffled)
+    other = cone_of(d, shuffled)
+    assert cone.empty == other.empty
+    if not cone.empty:
+        assert_same_points(cone.rays, other.rays)
+
+
+@given(answers(errors=False), st.floats(0.05, 5.0))
+def test_the_largest_precision_is_the_callers(case, e_max):
+    d, given_answers = case
+    cone = cone_of(d, given_answers, e_max=e_max)
+    if not cone.empty:
+        assert_same_points(brute_force(cone), cone.rays, CLOSE * max(1.0, e_max))
+        assert cone.rays[:, -1].max() <= e_max * (1 + 1e-15)
+
+
+@pytest.mark.parametrize(("d", "seed"), [(5, 0), (5, 1), (6, 0), (6, 1), (7, 0), (8, 0)])
+def test_rays_are_qhulls_on_whole_interviews(d, seed):
+    cone, given_answers, person = interview(d, 14, seed)
+    expected = by_qhull(cone)
+    assert_same_points(expected, cone.rays, 1e-8)
+    assert cone.contains(person)
+    assert (cone.half_spaces @ cone.rays.T).min() >= -1e-15
+    rebuilt = cone_of(d, given_answers[::-1])
+    assert_same_points(rebuilt.rays, cone.rays)
+
+
+@given(answers(most_weights=6, most_answers=12, errors=False), st.integers(0, 2**32))
+def test_bounds_are_those_of_linear_programs(case, seed):
+    cone = cone_of(*case)
+    if cone.empty:
+        return
+    direction = np.random.default_rng(seed).normal(size=cone.d + 1)
+    assert_allclose(cone.bounds(direction), by_program(cone, direction), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("nearness", [1e-4, 1e-7, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-15])
+@pytest.mark.parametrize("d", [2, 3])
+def test_nearly_parallel_cuts_lose_nothing(nearness, d):
+    for seed in range(4):
+        rng = np.random.default_rng([seed, d])
+        w, e = rng.dirichlet(np.ones(d)), 0.01
+        base = rng.normal(size=(2, d))
+        given_answers = []
+        for i in range(8 if d == 2 else 6):
+            difference = base[i % 2] + nearness * rng.normal(size=d)
+            if i % 3 == 1:  # at the very edge of what the person notices
+                edge = e * (1 + 100 * nearness * rng.normal())
+                difference += w * (edge - w @ difference) / (w @ w)
+            gain = w @ difference
+            given_answers.append((difference, 1 if gain > e else -1 if gain < -e else 0))
+        cone = cone_of(d, given_answers)
+        exact = in_fractions(cone)
+        if cone.empty:
+            assert not len(exact) or (cone.half_spaces @ exact.T).max(axis=1).min() <= 2 * TOUCH
+            continue
+        directions = rng.normal(size=(d + 1, 100))
+        ours, true = (cone.rays @ directions).max(axis=0), (exact @ directions).max(axis=0)
+        assert (ours >= true - 1e-13).all()  # nobody is left out
+        assert (ours <= true + 1e-10).all()
+
+
+def test_thirty_bisections_leave_a_thin_but_exact_cone():
+    d, rng = 4, np.random.default_rng(5)
+    w, e = rng.dirichlet(np.ones(d)), 1e-7
+    cone = Cone.orthant(d)
+    for label in range(30):
+        direction = np.append(rng.normal(size=d), 0.0)
+        low, high = cone.bounds(direction)
+        difference = direction[:d] - (low + high) / 2
+        cone = cone.add(half_spaces(difference, 1 if w @ difference > e else -1), label)
+        assert not cone.empty
+        assert cone.contains(np.append(w, e), 1e-14)
+        assert (cone.half_spaces @ cone.rays.T).min() >= -1e-14
+    low, high = np.transpose([cone.bounds(row) for row in np.eye(d + 1)])
+    assert ((low <= np.append(w, e) + 1e-14) & (np.append(w, e) <= high + 1e-14)).all()
+    assert (high - low)[:d].max() < 0.05
+    inside = cone.sample(50, rng)
+    assert (cone.half_spaces @ inside.T).min() >= -1e-14
+
+
+def test_a_repeated_answer_changes_nothing():
+    cone, given_answers, _ = interview(5, 10, 3)
+    again = cone
+    for label, (difference, kind) in enumerate(given_answers):
+        again = again.add(half_spaces(3.0 * difference, kind) / 3.0, 100 + label)
+    assert_array_equal(again.rays, cone.rays)
+    assert again.labels == (*range(10), *range(100, 110))
+
+
+@pytest.mark.parametrize("reluctance", [1e-11, 1e-3, 0.05, 2.0])
+def test_a_cut_that_cannot_be_made_cleanly_is_moved_outward(monkeypatch, reluctance):
+    cone, given_answers, person = interview(4, 8, 7)
+    cleanly = rays.Skeleton._separate
+
+    def reluctantly(self, height, gone, index, limit):
+        return cleanly(self, height, gone, index, limit) if height[gone].max() < -reluctance else None
+
+    monkeypatch.setattr(rays.Skeleton, "_separate", reluctantly)
+    larger = cone_of(4, given_answers)
+    directions = np.random.default_rng(0).normal(size=(5, 200))
+    assert ((larger.rays @ directions).max(axis=0) >= (cone.rays @ directions).max(axis=0) - 1e-14).all()
+    assert larger.contains(person)
+
+
+def test_rays_that_stay_are_the_same_numbers():
+    cone, _, _ = interview(5, 8, 1)
+    row = np.append(cone.interior[:5] - cone.rays[0][:5], 0.0)
+    row[:5] -= row[:5] @ cone.interior[:5]
+    cut = cone.add(row, "half")
+    stay = cone.rays[cone.rays @ row > 1e-9]
+    assert 0 < len(stay) < len(cone.rays)
+    assert {ray.tobytes() for ray in stay} <= {ray.tobytes() for ray in cut.rays}
+
+
+def test_the_precision_may_collapse_to_almost_a_point():
+    cone = Cone.orthant(2).add([0.3, 0.3, -1.0], "at most").add([-0.3 + 1e-9, -0.3 + 1e-9, 1.0], "at least")
+    assert not cone.empty
+    assert_allclose(cone.bounds([0, 0, 1]), (0.3 - 1e-9, 0.3), rtol=0, atol=1e-15)
+    assert_same_points(cone.rays, np.array([[1, 0, 0.3], [0, 1, 0.3], [1, 0, 0.3 - 1e-9], [0, 1, 0.3 - 1e-9]]), 1e-14)
+    flat = cone.add([-0.3, -0.3, 1.0], "exactly")
+    assert flat.empty
+    assert flat.conflict() == ("at most", "exactly")
+
+
+def test_one_weight_leaves_the_precision_alone():
+    cone = Cone.orthant(1).add(half_spaces([0.4], +1), 0).add(half_spaces([0.1], 0), 1)
+    assert_allclose(np.sort(cone.rays, axis=0), [[1.0, 0.1], [1.0, 0.4]])
+    assert cone.facets()[1] == (0, 1)
+    assert_allclose(cone.sample(2000, np.random.default_rng(0))[:, 1].mean(), 0.25, atol=0.01)
+    assert cone.add(half_spaces([0.2], -1), 2).conflict() == (2,)
+
+
+def test_cuts_through_rays_and_about_equal_answers_keep_few_rays():
+    # "About equal" makes e >= 0 redundant and every ray below it degenerate.
+    cone = Cone.orthant(6)
+    for label in range(6):
+        difference = np.eye(6)[label] - np.eye(6)[(label + 1) % 6]
+        cone = cone.add(half_spaces(difference, 0), label)
+        assert_same_points(brute_force_or_qhull(cone), cone.rays, 1e-8)
+    assert len(cone._skeleton.rays) <= 6 * len(cone.rays)
+
+
+def brute_force_or_qhull(cone):
+    return by_qhull(cone) if len(cone.half_spaces) > 12 else brute_force(cone)
+
+
+# ------------------------------------------------------------------------------------------------- the rest of it
+
+
+@given(answers(errors=False))
+def test_interior_is_inside_and_contains_agrees(case):
+    cone = cone_of(*case)
+    if cone.empty:
+        assert cone.interior is None
+        return
+    assert (cone.half_spaces @ cone.interior).min() > 0.0
+    assert cone.contains(7.0 * cone.interior, tol=0.0)
+    assert not cone.contains(np.zeros(cone.d + 1))
+    assert not cone.contains(np.append(np.ones(cone.d), 2.0 * cone.d))
+
+
+@given(answers(errors=False))
+def test_facets_alone_give_the_same_set_and_none_can_go(case):
+    cone = cone_of(*case)
+    if cone.empty:
+        return
+    rows, labels = cone.facets()
+    assert len(rows) == len(labels)
+    for k in range(len(rows)):
+        others = np.delete(rows, k, axis=0)
+        found = linprog(
+            rows[k],
+            A_ub=-others,
+            b_ub=np.zeros(len(others)),
+            A_eq=np.append(np.ones(cone.d), 0.0)[None],
+            b_eq=[1.0],
+            bounds=(-1.0, 2.0),
+        )
+        assert found.fun < -1e-9
+    for row in cone.half_spaces:  # all the others follow
+        found = linprog(
+            row,
+            A_ub=-rows,
+            b_ub=np.zeros(len(rows)),
+            A_eq=np.append(np.ones(cone.d), 0.0)[None],
+            b_eq=[1.0],
+            bounds=(None, None),
+        )
+        assert found.fun >= -1e-8
+
+
+@given(answers(), st.data())
+def test_without_is_never_having_heard_the_answer(case, data):
+    d, given_answers = case
+    if not given_answers:
+        return
+    label = data.draw(st.integers(0, len(given_answers) - 1))
+    less = cone_of(d, given_answers).without(label)
+    expected = cone_of(d, [a for i, a in enumerate(given_answers) if i != label])
+    assert less.labels == tuple(i for i in range(len(given_answers)) if i != label)
+    assert_array_equal(less.half_spaces, expected.half_spaces)
+    assert less.empty == expected.empty
+    if not less.empty:
+        assert_same_points(less.rays, expected.rays)
+        more = less.add(half_spaces(*given_answers[label]), "back")  # its skeleton still works
+        assert more.empty == cone_of(d, given_answers).empty
+
+
+def test_without_an_unknown_label_is_the_same_cone():
+    cone = Cone.orthant(2)
+    assert cone.without("never said") is cone
+
+
+@given(st.integers(1, 3), st.integers(0, 2**32), st.sampled_from([1, 2, None]))
+def test_conflict_is_the_smallest_set_that_cannot_hold(d, seed, grid):
+    rng = np.random.default_rng(seed)
+    cone = Cone.orthant(d)
+    for label in range(7):
+        difference = rng.normal(size=d) if grid is None else rng.integers(-grid, grid + 1, d) / grid
+        # mostly mild: all but the last few true for someone
+        kind = answer(np.ones(d) / d, 0.05, difference) if rng.random() < 0.7 else int(rng.integers(-1, 2))
+        cone = cone.add(half_spaces(difference, kind), label)
+    found = cone.conflict()
+    if not cone.empty:
+        assert found == ()
+        return
+
+    def cannot_hold(labels):
+        rest = cone
+        for label in set(range(7)) - set(labels):
+            rest = rest.without(label)
+        return rest.empty
+
+    assert cannot_hold(found)
+    assert found == tuple(sorted(found))
+    assert not any(cannot_hold(fewer) for fewer in combinations(range(7), len(found) - 1))
+
+
+def test_conflicts_of_many_weights_can_need_many_answers():
+    # w1 > w2 > ... > wd > w1: no d - 1 of these conflict.
+    for d in (3, 5, 8):
+        cone = Cone.orthant(d)
+        for label in range(d):
+            cone = cone.add(half_spaces(np.eye(d)[label] - np.eye(d)[(label + 1) % d], +1), label)
+            cone = cone.add(half_spaces(np.eye(d)[label] + 0.5, +1), f"surely {label}")
+        assert cone.empty
+        assert cone.conflict() == tuple(range(d))
+
+
+def test_contradictions_never_crash():
+    rng = np.random.default_rng(8)
+    cone = Cone.orthant(3)
+    for label in range(40):
+        cone = cone.add(half_spaces(rng.normal(size=3), int(rng.integers(-1, 2))), label)
+    assert cone.empty and cone.interior is None and len(cone.rays) == 0
+    assert 1 <= len(cone.conflict()) <= 4
+    assert cone.labels == tuple(range(40))
+    while cone.empty:
+        cone = cone.without(cone.conflict()[-1])
+    assert len(cone.rays) >= 4
+    with pytest.raises(ArgumentError, match="contradict"):
+        cone.add([-1, -1, -1, 0], "no").bounds([1, 0, 0, 0])
+    with pytest.raises(ArgumentError, match="contradict"):
+        cone.add([-1, -1, -1, 0], "no").sample(3, rng)
+
+
+def test_half_spaces_that_say_nothing_are_harmless():
+    cone = Cone.orthant(2).add([0, 0, 0], "nothing")
+    assert_array_equal(cone.rays, Cone.orthant(2).rays)
+    assert cone.labels == ("nothing",)
+    assert cone.add(half_spaces([0, 0], +1), "a over a").conflict() == ("a over a",)
+    assert not cone.add(half_spaces([0, 0], 0), "a like a").empty
+    assert cone.add(np.zeros((0, 3)), "no rows").labels == ("nothing",)
+
+
+@pytest.mark.parametrize("bad", [[1, 2], [np.nan, 0, 0], [np.inf, 0, 0], [[[1, 2, 3]]]])
+def test_half_spaces_that_make_no_sense_are_refused(bad):
+    with pytest.raises(ArgumentError, match="half-space"):
+        Cone.orthant(2).add(bad, 0)
+    with pytest.raises(ArgumentError, match="at least one weight"):
+        Cone.orthant(0)
+
+
+def test_cones_do_not_change():
+    cone, _, _ = interview(4, 5, 2)
+    before = cone.rays.copy()
+    cone.add([1, -1, 0, 0, 0], "more").add([-1, 0.5, 0, 0, 0], "and more")
+    assert_array_equal(cone.rays, before)
+    with pytest.raises(ValueError, match="read-only"):
+        cone.rays[0, 0] = 3.0
+    with pytest.raises(ValueError, match="read-only"):
+        cone.half_spaces[0, 0] = 3.0
+
+
+def test_beyond_the_limit_programs_take_over():
+    full, given_answers, person = interview(6, 10, 4)
+    cone = cone_of(6, given_answers, limit=20)
+    with pytest.raises(TooManyRays):
+        _ = cone.rays
+    with pytest.raises(TooManyRays):
+        cone.facets()
+    assert not cone.empty
+    assert (cone.half_spaces @ cone.interior).min() > 1e-9
+    for direction in np.eye(7):
+        assert_allclose(cone.bounds(direction), full.bounds(direction), rtol=0, atol=1e-8)
+    points = cone.sample(600, np.random.default_rng(0))
+    assert (cone.half_spaces @ points.T).min() >= -1e-12
+    mean, spread = full.sample(600, np.random.default_rng(1)).mean(axis=0), points.std(axis=0)
+    assert (np.abs(points.mean(axis=0) - mean) <= 0.3 * spread).all()
+    against = half_spaces(-given_answers[0][0], given_answers[0][1] or 1)
+    assert cone.contains(person)
+    if given_answers[0][1]:
+        assert set(cone.add(against, "no").conflict()) <= {0, "no"}
+
+
+# ------------------------------------------------------------------------------------------------- samples
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_samples_of_the_whole_simplex_have_its_moments(d):
+    points = Cone.orthant(d, e_max=0.5).sample(6000, np.random.default_rng(d))
+    assert points.shape == (6000, d + 1)
+    assert points.min() >= -1e-15
+    assert_allclose(points[:, :d].mean(axis=0), 1 / d, rtol=0.05)
+    assert_allclose((points[:, :d] ** 2).mean(axis=0), 2 / d / (d + 1), rtol=0.08)
+    assert_allclose(points[:, d].mean(), 0.25, rtol=0.03)
+    assert_allclose(points[:, d].var(), 0.25 / 12, rtol=0.06)
+
+
+def test_samples_of_a_cut_cone_are_uniform_over_it():
+    cone, _, _ = interview(3, 4, 6, e=0.05)
+    whole = Cone.orthant(3).sample(200_000, np.random.default_rng(1), moves=20)
+    kept = whole[(whole @ cone.half_spaces.T).min(axis=1) >= 0.0]
+    assert len(kept) > 300
+    points = cone.sample(4000, np.random.default_rng(2))
+    assert (points @ cone.half_spaces.T).min() >= -1e-15
+    error = kept.std(axis=0) * np.sqrt(1 / len(kept) + 1 / 4000)
+    assert (np.abs(points.mean(axis=0) - kept.mean(axis=0)) <= 5 * error).all()
+    assert_allclose(points.std(axis=0), kept.std(axis=0), rtol=0.15)
+
+
+def test_samples_repeat_with_the_generator():
+    cone, _, _ = interview(4, 5, 0)
+    one, two = (cone.sample(10, np.random.default_rng(3)) for _ in range(2))
+    assert_array_equal(one, two)
+
+
+# ------------------------------------------------------------------------------------------------- the posterior
+
+
+def exactly(differences, kinds, lapse):
+    """Two weights: the posterior on a grid of log odds and log precision."""
+    odds = np.linspace(-20.0, 20.0, 3001)
+    first = 1.0 / (1.0 + np.exp(-odds))
+    prior = (0.5 + 0.5 * beta.pdf(first, 0.3, 0.3)) * first * (1.0 - first)
+    levels = np.linspace(np.log(1e-4), 0.0, 401)
+    fits = np.stack(
+        [
+            consistent(np.stack([first, 1.0 - first], axis=1), np.full(len(first), np.exp(level)), differences, kinds)
+            for level in levels
+        ],
+        axis=1,
+    )
+    density = prior[:, None] * np.where(fits, 1.0 - lapse, lapse / 2.0).prod(axis=2)
+    return first, levels, density / density.sum()
+
+
+@pytest.mark.parametrize(("count", "wrong", "lapse"), [(1, 0, 0.05), (4, 1, 0.05), (8, 1, 0.1), (15, 2, 0.02)])
+def test_particles_follow_the_exact_posterior(count, wrong, lapse):
+    rng = np.random.default_rng(count)
+    w, differences = rng.dirichlet(np.ones(2)), rng.normal(size=(count, 2))
+    kinds = np.array([answer(w, 0.03, difference) for difference in differences])
+    kinds[:wrong] = (kinds[:wrong] + 2) % 3 - 1  # another answer
+    weights, precision = posterior_particles(differences, kinds, 1500, rng, lapse=lapse)
+    first, levels, density = exactly(differences, kinds, lapse)
+    ranks = (np.arange(1500) + 0.5) / 1500
+    cumulative = np.interp(np.sort(weights[:, 0]), first, np.cumsum(density.sum(axis=1)))
+    assert np.abs(cumulative - ranks).max() < 0.06  # about 2.3 / sqrt(1500): beyond the 99.99% point if independent
+    cumulative = np.interp(np.sort(np.log(precision)), levels, np.cumsum(density.sum(axis=0)))
+    assert np.abs(cumulative - ranks).max() < 0.06
+    exact_fits = (consistent_on_grid(first, levels, differences, kinds) * density[..., None]).sum(axis=(0, 1))
+    assert_allclose(consistent(weights, precision, differences, kinds).mean(axis=0), exact_fits, atol=0.05)
+
+
+def consistent_on_grid(first, levels, differences, kinds):
+    weights = np.repeat(np.stack([first, 1.0 - first], axis=1), len(levels), axis=0)
+    precision = np.tile(np.exp(levels), len(first))
+    return consistent(weights, precision, differences, kinds).reshape(len(first), len(levels), -1)
+
+
+def test_particles_of_nobody_in_particular_are_the_prior():
+    rng = np.random.default_rng(0)
+    weights, precision = posterior_particles(np.zeros((0, 5)), [], 4000, rng)
+    moved = posterior_particles(np.zeros((1, 5)), [0], 4000, rng)  # everyone finds a thing like itself
+    for w, e in ((weights, precision), moved):
+        assert_allclose(w.sum(axis=1), 1.0, atol=1e-12)
+        assert w.min() > 0.0 and e.min() >= 1e-4 and e.max() <= 1.0
+        assert_allclose(w.mean(axis=0), 0.2, atol=0.025)
+        second = 0.5 * 2 / 30 + 0.5 * 0.3 * 1.3 / (1.5 * 2.5)
+        assert_allclose((w**2).mean(), second, rtol=0.06)
+        sparse_tail = 0.5 * beta.cdf(1e-3, 1, 4) + 0.5 * beta.cdf(1e-3, 0.3, 1.2)
+        assert_allclose((w < 1e-3).mean(), sparse_tail, rtol=0.1)
+        assert_allclose(np.log(e).mean(), np.log(1e-4) / 2, rtol=0.05)
+
+
+def test_particles_go_on_from_where_they_were():
+    cone, given_answers, person = interview(4, 9, 11, e=0.02)
+    differences = np.array([difference for difference, _ in given_answers])
+    kinds = np.array([kind for _, kind in given_answers])
+    before = posterior_particles(differences[:8], kinds[:8], 1000, np.random.default_rng(0))
+    step = posterior_particles(differences, kinds, 1000, np.random.default_rng(1), start=before, seen=8)
+    whole = posterior_particles(differences, kinds, 1000, np.random.default_rng(2), moves=40)
+    error = whole[0].std(axis=0) * np.sqrt(2 / 1000)
+    assert (np.abs(step[0].mean(axis=0) - whole[0].mean(axis=0)) <= 6 * error).all()
+    assert consistent(*step, differences, kinds).mean() > 0.9
+    fewer = posterior_particles(differences, kinds, 100, np.random.default_rng(1), start=before, seen=8)
+    assert fewer[0].shape == (100, 4)
+    assert cone.contains(person)
+
+
+def test_particles_repeat_with_the_generator_and_leave_the_start_alone():
+    start = posterior_particles([[1.0, -1.0, 0.0]], [1], 50, np.random.default_rng(4))
+    copy = start[0].copy(), start[1].copy()
+    one, two = (
+        posterior_particles(
+            [[1.0, -1.0, 0.0], [0.2, 0.1, -0.5]], [1, 0], 50, np.random.default_rng(7), start=start, seen=1
+        )
+        for _ in range(2)
+    )
+    for a, b in ((one[0], two[0]), (one[1], two[1]), (start[0], copy[0]), (start[1], copy[1])):
+        assert_array_equal(a, b)
+
+
+def test_particles_of_one_weight_learn_the_precision():
+    weights, precision = posterior_particles([[0.3], [0.1]], [1, 0], 800, np.random.default_rng(0), lapse=0.01)
+    assert_allclose(weights, 1.0)
+    assert ((precision >= 0.1) & (precision <= 0.3)).mean() > 0.9
+
+
+def test_arguments_that_make_no_sense_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ArgumentError, match="kinds"):
+        half_spaces([[1.0, 2.0]], [2])
+    with pytest.raises(ArgumentError, match="shapes"):
+        posterior_particles([[1.0, 2.0]], [1, 1], 10, rng)
+    with pytest.raises(ArgumentError, match="lapse"):
+        posterior_particles([[1.0, 2.0]], [1], 10, rng, lapse=0.0)
+
+
+@pytest.mark.parametrize("module", [polytope, rays, sampling])
+def test_examples_in_docstrings_run(module):
+    assert doctest.testmod(module).failed == 0

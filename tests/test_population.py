@@ -1,0 +1,257 @@
+"""Laws of population runs: any row alone, any number of processes, any interruption: the same rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+import tradeoff
+from tradeoff import population
+from tradeoff.errors import ArgumentError
+from tradeoff.population import Settings, run_user, simulate, user_of
+from tradeoff.results import Results, Row, Shards, check_out, read_results, write_results
+
+COFFEE = tradeoff.load("coffee")
+
+
+def timeless(results: Results) -> list[Row]:
+    """Return the rows without the one column that no two runs share."""
+    return [replace(results.row(i), seconds=0.0) for i in range(len(results))]
+
+
+def test_a_users_best_is_worth_exactly_one() -> None:
+    for problem in (COFFEE, tradeoff.load("dependent")):
+        for index in range(20):
+            user = user_of(problem, index, Settings(seed=7))
+            (best,) = problem.best([user.weights])
+            assert user.worth(best.value) == pytest.approx(1, abs=1e-14)
+            assert user.weights.min() >= 0
+
+
+def test_users_are_drawn_uniformly_and_independently() -> None:
+    """Dirichlet(1) has mean 1/k and variance (k-1) / (k^2 (k+1))."""
+    k = len(COFFEE.objectives)
+    drawn = np.array([user_of(COFFEE, i, Settings(seed=1)).weights for i in range(2000)])
+    shares = drawn / drawn.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares.mean(axis=0), 1 / k, atol=0.02)
+    np.testing.assert_allclose(shares.var(axis=0), (k - 1) / (k * k * (k + 1)), rtol=0.15)
+    assert len({row.tobytes() for row in shares}) == len(shares)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(seed=3), Settings(error_rate=0.1, seed=5, max_questions=12), Settings(options={"basis": "spanner"})],
+    ids=["plain", "errors", "spanner"],
+)
+def test_a_row_alone_is_the_row_of_the_run(settings: Settings) -> None:
+    run = simulate(
+        COFFEE, 60, precision=settings.precision, error_rate=settings.error_rate, seed=settings.seed,
+        max_questions=settings.max_questions, jobs=1, **settings.options,
+    )  # fmt: skip
+    assert run.results.index.tolist() == list(range(60))
+    rows = timeless(run.results)
+    for index in (0, 1, 17, 59):
+        assert rows[index] == replace(run_user(COFFEE, index, settings), seconds=0.0)
+    assert timeless(simulate(COFFEE, 20, precision=settings.precision, error_rate=settings.error_rate,
+                             seed=settings.seed, max_questions=settings.max_questions, jobs=1,
+                             **settings.options).results) == rows[:20]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["coffee", "commute"])
+def test_processes_change_nothing_but_the_seconds(name: str) -> None:
+    problem = tradeoff.load(name)
+    alone, together = (simulate(problem, 40, error_rate=0.05, jobs=jobs).results for jobs in (1, 2))
+    assert timeless(alone) == timeless(together)
+
+
+def test_a_dask_cluster_gives_the_same_rows() -> None:
+    distributed = pytest.importorskip("distributed")
+    expected = timeless(simulate(COFFEE, 50, jobs=1).results)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        assert joblib.effective_n_jobs(None) == 2
+        assert timeless(simulate(COFFEE, 50).results) == expected
+
+
+def test_a_back_end_that_returns_everything_at_once_works() -> None:
+    """Ray's is one; joblib's own multiprocessing back end behaves like it."""
+    code = (
+        "import joblib, tradeoff\n"
+        "from tradeoff.population import simulate\n"
+        "with joblib.parallel_config(backend='multiprocessing', n_jobs=2):\n"
+        "    print(simulate(tradeoff.load('coffee'), 30).results.questions.tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == simulate(COFFEE, 30, jobs=1).results.questions.tolist()
+
+
+def test_regret_is_never_negative_and_small_without_errors() -> None:
+    run = simulate(COFFEE, 200, precision=0.001, jobs=1)
+    assert run.results.regret.min() >= 0.0
+    assert run.baseline().min() >= 0.0
+    summary = run.summary()
+    assert summary.regret.mean < 0.01 < summary.baseline.mean
+    assert summary.complete == 1.0 and summary.bound is None and summary.exceeded == 0
+    assert 0 < summary.seconds_per_user < 1 and summary.precomputation > 0
+    assert summary.questions.p50 <= summary.questions.p95 <= summary.questions.worst
+    assert not run.results.errors.any()
+
+
+def test_errors_and_budgets_are_counted() -> None:
+    run = simulate(COFFEE, 100, error_rate=0.2, max_questions=10, jobs=1)
+    assert run.results.questions.max() <= 10
+    assert not run.results.complete.all() and "budget of 10" in run.results.reason[0]
+    assert 0.1 < run.results.errors.sum() / run.results.questions.sum() < 0.3
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_reads_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    out = tmp_path / f"rows{suffix}"
+    run = simulate(COFFEE, 25, error_rate=0.1, jobs=1, out=out)
+    assert [p.name for p in tmp_path.iterdir()] == [out.name]
+    found = read_results(out)
+    assert [found.row(i) for i in range(25)] == [run.results.row(i) for i in range(25)]
+
+
+def test_bounds_are_empty_only_where_there_are_none(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    row = Row(0, (0.1, 1 / 3), 4, 0.0, True, 'a "reason", with\nlines', None, 0, 0.5)
+    results = Results.from_rows([row, replace(row, index=1, bound=0.25, complete=False)], 2)
+    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
+        write_results(results, ["=cmd", "regret"], path)
+        found = read_results(path)
+        assert [found.row(0), found.row(1)] == [results.row(0), results.row(1)]
+    header = (tmp_path / "a.csv").read_text().splitlines()[0]
+    assert header == "index,weight_=cmd,weight_regret,questions,regret,complete,reason,bound,errors,seconds"
+
+
+class Stop(Exception):
+    """Somebody stopped the run."""
+
+
+def interrupted(out: Path, users: int = 80, at: int = 30, **settings: object) -> None:
+    def progress(done: int, total: int) -> None:
+        if done >= at:
+            raise Stop
+
+    with pytest.raises(Stop):
+        simulate(COFFEE, users, jobs=1, out=out, progress=progress, **settings)  # type: ignore[arg-type]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "rows.csv"
+    interrupted(out)
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "rows.csv.shards").glob("0*.csv")}
+    assert kept and not out.exists()
+    asked: list[int] = []
+    real = population.run_user
+    monkeypatch.setattr(population, "run_user", lambda p, i, s: (asked.append(i), real(p, i, s))[1])
+    simulate(COFFEE, 80, jobs=1, out=out)
+    assert not (tmp_path / "rows.csv.shards").exists()
+    kept_rows = b"".join(text.split(b"\n", 1)[1] for _, text in sorted(kept.items()))
+    assert kept_rows in out.read_bytes(), "what was finished is taken over, seconds and all"
+    assert asked == [0, 0, *range(kept_rows.count(b"\n"), 80)], "beside the preparation, only the rest is asked"
+    assert timeless(read_results(out)) == timeless(simulate(COFFEE, 80, jobs=1).results)
+
+
+def test_a_damaged_shard_is_simulated_again(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    interrupted(out)
+    first, second, *_ = sorted((tmp_path / "rows.csv.shards").glob("0*.csv"))
+    first.write_text(first.read_text()[:300])
+    second.write_text("")
+    simulate(COFFEE, 80, jobs=1, out=out)
+    assert timeless(read_results(out)) == timeless(simulate(COFFEE, 80, jobs=1).results)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"precision": 0.02}, "precision is 0.01 there and 0.02 here"),
+        ({"seed": 1}, "seed is 0 there and 1 here"),
+        ({"basis": "spanner"}, "option basis is None there and 'spanner' here"),
+        ({"users": 90}, "users is 80 there and 90 here"),
+    ],
+)
+def test_another_run_is_refused_and_nothing_is_lost(tmp_path: Path, change: dict[str, object], named: str) -> None:
+    out = tmp_path / "rows.csv"
+    interrupted(out)
+    before = sorted((tmp_path / "rows.csv.shards").iterdir())
+    settings: dict[str, object] = {"users": 80, **change}
+    with pytest.raises(ArgumentError, match="unfinished results of another run") as error:
+        simulate(COFFEE, out=out, jobs=1, **settings)  # type: ignore[arg-type]
+    assert named in str(error.value) and "remove that folder" in str(error.value)
+    assert sorted((tmp_path / "rows.csv.shards").iterdir()) == before
+
+
+def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    for text in ("", "[]", '{"shard": 0}', "[" * 100_000):
+        (tmp_path / "rows.csv.shards").mkdir(exist_ok=True)
+        (tmp_path / "rows.csv.shards" / "manifest.json").write_text(text)
+        with pytest.raises(ArgumentError, match=r"manifest\.json is damaged"):
+            Shards(out, {"users": 1, "shard": 1}, ["a"])
+
+
+def test_nonsense_is_refused_before_anything_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for settings, message in [
+        ({"users": 0}, "users is 0"),
+        ({"users": True}, "users is True"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"precision": -1.0}, "precision"),
+        ({"precision": float("nan")}, "precision"),
+        ({"error_rate": 1.5}, "error rate"),
+        ({"seed": -1}, "seed is -1"),
+        ({"max_questions": -1}, "max_questions is -1"),
+        ({"strategy": "guess"}, "no strategy 'guess'"),
+        ({"nonsense": 1}, "does not take these options"),
+        ({"basis": "other"}, "basis is 'other'"),
+        ({"out": tmp_path / "rows.xlsx"}, r"ending in \.csv or \.parquet"),
+        ({"out": tmp_path / "no" / "rows.csv"}, "does not exist"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            simulate(COFFEE, **settings)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ArgumentError, match="is a folder"):
+        check_out(tmp_path / "folder.csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ArgumentError, match=r"pip install 'tradeoff\[data\]'"):
+        simulate(COFFEE, 10, out=tmp_path / "rows.parquet")
+
+
+def test_a_problem_in_which_nothing_matters_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="nothing to ask"):
+        simulate(tradeoff.Catalogue([[1.0, 2.0], [1.0, 2.0]]), 5)
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    for text in ("", "a,b\n1,2\n", "index,questions,regret,complete,reason,bound,errors,seconds\n0,1,0,maybe,x,,0,0\n"):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(ArgumentError, match="not a file of simulated users"):
+            read_results(tmp_path / "x.csv")
+
+
+def test_the_page_of_theory_and_practice_can_be_made(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    tool = Path(__file__).resolve().parents[1] / "tools" / "theory_and_practice.py"
+    subprocess.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True, capture_output=True)
+    page = (tmp_path / "theory-and-practice.md").read_text()
+    assert "--quick --seed 0" in page and "Violations: 0 of" in page and "nan" not in page
+    for picture in ("theory-precision.svg", "theory-objectives.svg"):
+        assert f"pictures/{picture}" in page and (tmp_path / "pictures" / picture).exists()
