@@ -78,9 +78,7 @@ def random_arrays(
     start = np.eye(states)[0]
     if rng.random() < 0.3:
         start = rng.dirichlet(np.ones(states)) if not integers else np.full(states, 1 / states)
-    named = tuple(
-        Objective(f"o{j}", "u", "min" if goals and rng.random() < 0.4 else "max") for j in range(objectives)
-    )
+    named = tuple(Objective(f"o{j}", "u", "min" if goals and rng.random() < 0.4 else "max") for j in range(objectives))
     full = (horizon, states, actions, states)
     return Arrays(
         np.broadcast_to(transitions, full).copy(),

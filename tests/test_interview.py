@@ -211,7 +211,7 @@ def test_a_log_that_does_not_fit_is_a_clear_error(log: list[dict], change, messa
 
 
 def test_a_log_of_another_problem_is_refused(log: list[dict]) -> None:
-    with pytest.raises(LogError, match="another problem .'commute'"):
+    with pytest.raises(LogError, match=r"another problem \('commute'"):
         Interview.resume(load("coffee"), log)
 
 

@@ -11,7 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff.errors import ArgumentError, LogError, ProblemError, ProblemWarning, StoreError, TooLargeError, TradeoffError
+    from tradeoff.errors import (
+        ArgumentError,
+        LogError,
+        ProblemError,
+        ProblemWarning,
+        StoreError,
+        TooLargeError,
+        TradeoffError,
+    )
+    from tradeoff.interview import Interview
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -28,10 +37,10 @@ if TYPE_CHECKING:
         StochasticPolicy,
         Trajectory,
     )
-    from tradeoff.interview import Interview
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
-    from tradeoff.problems.mdp import MDP, Rollouts
+    from tradeoff.problems.mdp import MDP
+    from tradeoff.problems.rollouts import Rollouts
     from tradeoff.represent import compress, represent
     from tradeoff.sources import examples, load, save
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
@@ -63,7 +72,7 @@ _HOME = {
     "RandomUser": "users",
     "Recommendation": "model",
     "Reference": "model",
-    "Rollouts": "problems.mdp",
+    "Rollouts": "problems.rollouts",
     "StochasticPolicy": "model",
     "StoreError": "errors",
     "StubbornUser": "users",

@@ -18,9 +18,9 @@ Matrix: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.integer]
 
 
-def frozen_array(values: ArrayLike, dtype: type | None = np.float64) -> NDArray[np.generic]:
-    """Return the values as a read-only array that nobody else can write to."""
-    array = np.array(values, dtype=dtype, order="C")
+def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the values as a read-only array of floats that nobody else can write to."""
+    array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
 
@@ -318,7 +318,9 @@ def check_distinct(what: str, names: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
         if name != name.strip() or not name:
-            raise ProblemError(f"the {what} name {name!r}, at position {position + 1}, is empty or has spaces at its ends")
+            raise ProblemError(
+                f"the {what} name {name!r}, at position {position + 1}, is empty or has spaces at its ends"
+            )
         if name in seen:
             raise ProblemError(
                 f"the {what} name {name!r} is used twice, at positions {seen[name] + 1} and {position + 1}; "

@@ -65,11 +65,11 @@ class Frame:
         worst, best = np.where(sign > 0, lowest, highest), np.where(sign > 0, highest, lowest)
         self.matters = np.abs(best - worst) > np.maximum(SAME * np.maximum(np.abs(best), np.abs(worst)), noise)
         self.ideal, self.nadir = best, worst
-        self.origin = worst + 0.0  # never -0.0, which a person would read as a sign
+        self.origin: Vector = worst + 0.0  # never -0.0, which a person would read as a sign
         if reference.outcome is not None:
             self.origin = self._given_reference(reference.outcome, worst, sign)
         span = (best - self.origin) * sign
-        self.scale = np.where(self.matters, span, 1.0) * sign
+        self.scale: Vector = np.where(self.matters, span, 1.0) * sign
         for array in (self.matters, self.origin, self.scale, self.ideal, self.nadir):
             array.flags.writeable = False
 

@@ -56,6 +56,7 @@ class LinearUser:
         return float(self.weights @ np.asarray(value))
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         answer = _verdict(float(self.weights @ question.difference), self.precision)
         if self.error_rate and self._random.random() < self.error_rate:
             self.errors += 1
@@ -70,6 +71,7 @@ class RandomUser:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         return list(Answer)[self._random.integers(3)]
 
 
@@ -80,6 +82,7 @@ class StubbornUser:
         self.answer = answer
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         return self.answer
 
 
@@ -90,6 +93,7 @@ class ContraryUser:
         self._honest = LinearUser(weights, precision)
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         return self._honest(question).swapped
 
 
@@ -101,6 +105,7 @@ class DriftingUser:
         self.questions, self.precision, self.asked = questions, precision, 0
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         share = min(1.0, self.asked / self.questions)
         self.asked += 1
         weights = (1 - share) * self.before + share * self.after
@@ -120,4 +125,5 @@ class ConcaveUser:
         return float(self.weights @ np.maximum(np.asarray(value), 0.0) ** self.power)
 
     def __call__(self, question: Question) -> Answer:
+        """Return what this person answers."""
         return _verdict(self.worth(question.first.value) - self.worth(question.second.value), self.precision)

@@ -171,9 +171,7 @@ def test_error_does_not_grow_with_the_horizon(method: str) -> None:
     rng = np.random.default_rng(7)
     arrays = random_arrays(rng, states=6, actions=2, objectives=4, horizon=2, goals=False)
     for horizon in (10, 100, 1000):
-        mdp = MDP.from_arrays(
-            arrays.transitions[0], arrays.rewards[0], horizon=horizon, rewards_on="next", prune=False
-        )
+        mdp = MDP.from_arrays(arrays.transitions[0], arrays.rewards[0], horizon=horizon, rewards_on="next", prune=False)
         plan = mdp.plan(random_stochastic(mdp, rng))
         lottery = represent(mdp, plan, method=method)
         assert len(lottery.trajectories) <= 5
@@ -230,12 +228,12 @@ def test_catalogues(seed: int, k: int, items: int) -> None:
 def test_what_cannot_be_shown_is_named() -> None:
     mdp = load("commute")
     (best,) = mdp.best([[1, 1, 1, 1, 1]])
-    with pytest.raises(ArgumentError, match="says its value is .* but its plan is worth"):
+    with pytest.raises(ArgumentError, match=r"says its value is .* but its plan is worth"):
         mdp.show(Alternative(best.value + 0.1, best.plan))
     with pytest.raises(ArgumentError, match="it must be 'expand'"):
         mdp.show(best, method="magic")
     with pytest.raises(ArgumentError, match="positive and sum to 1"):
         Lottery(mdp.objectives, np.array([0.5, 0.4]), mdp.show(best).trajectories[:1] * 2)
     teleport = np.zeros((mdp.horizon, len(mdp.states)), dtype=int)
-    with pytest.raises(ArgumentError, match="in state 'home' at step|in state '.*' at step 0"):
+    with pytest.raises(ArgumentError, match=r"in state 'home' at step|in state '.*' at step 0"):
         represent(mdp, Policy(teleport + 35))

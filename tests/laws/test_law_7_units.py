@@ -38,9 +38,7 @@ def same_up_to_ties(arrays: Arrays, changed: Arrays, rows: np.ndarray, changed_r
 def test_permuting_objectives(arrays: Arrays, seed: int) -> None:
     k = len(arrays.objectives)
     order = np.random.default_rng(seed).permutation(k)
-    changed = replace(
-        arrays, rewards=arrays.rewards[..., order], objectives=tuple(arrays.objectives[j] for j in order)
-    )
+    changed = replace(arrays, rewards=arrays.rewards[..., order], objectives=tuple(arrays.objectives[j] for j in order))
     rows = positive_rows(seed, k)
     same_up_to_ties(arrays, changed, rows, rows[:, order], lambda outcome: outcome[np.argsort(order)])
 

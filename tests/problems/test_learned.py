@@ -20,7 +20,9 @@ def episodes(mdp: MDP, policy: object, n: int, seed: int) -> list[tuple]:
                 break
             layer = mdp.layer(t)
             choice = next(c for c in range(layer.state_ptr[s], layer.state_ptr[s + 1]) if layer.action[c] == a)
-            branch = next(b for b in range(layer.choice_ptr[choice], layer.choice_ptr[choice + 1]) if layer.target[b] == after)
+            branch = next(
+                b for b in range(layer.choice_ptr[choice], layer.choice_ptr[choice + 1]) if layer.target[b] == after
+            )
             reward = layer.reward[choice] if layer.branch_reward is None else layer.branch_reward[branch]
             rows.append((i, t, mdp.states[s], mdp.actions[a], reward, mdp.states[after]))
     return rows

@@ -410,7 +410,8 @@ def test_threads_do_not_change_the_result() -> None:
     states = 12_000
     targets = rng.integers(0, states, size=(states, 3))
     matrices = [
-        sparse.csr_array((np.ones(states), (np.arange(states), targets[:, a])), shape=(states, states)) for a in range(3)
+        sparse.csr_array((np.ones(states), (np.arange(states), targets[:, a])), shape=(states, states))
+        for a in range(3)
     ]
     mdp = MDP.from_sparse(matrices, rng.random((states, 3, 3)), horizon=4, prune=False)
     rows = rng.dirichlet(np.ones(3), size=33)

@@ -148,13 +148,13 @@ def broken(path: Path, text: str | bytes) -> str:
         ("horizon = 2", "horizn = 2\nhorizon = 2", "horizn"),
         ('start = "a"', "start = {a = nan}", "start: a is nan"),
         ('start = "a"', 'start = "b"', "the start state 'b' does not exist; known are 'a'"),
-        ("1.0, \"a\", 1.0]", "0.7, \"a\", 1.0]", "state 'a', action 'go' sum to 0.7, not 1"),
-        ("1.0, \"a\", 1.0]", "-1.0, \"a\", 1.0]", "which is negative"),
-        ("1.0, \"a\", 1.0]", "inf, \"a\", 1.0]", "inf"),
-        ("1.0, \"a\", 1.0]", "1.0, \"b\", 1.0]", "next state 'b' (reached from state 'a' by action 'go') is unknown"),
-        ("1.0, \"a\", 1.0]", "1.0, \"a\", nan]", "nan"),
-        ("1.0, \"a\", 1.0]", "1.0, \"a\", \"x\"]", "'x' is not a number"),
-        ("1.0, \"a\", 1.0]", "1.0, \"a\", 1.0, 3]", "row 1: 6 entries, but 5 are needed"),
+        ('1.0, "a", 1.0]', '0.7, "a", 1.0]', "state 'a', action 'go' sum to 0.7, not 1"),
+        ('1.0, "a", 1.0]', '-1.0, "a", 1.0]', "which is negative"),
+        ('1.0, "a", 1.0]', 'inf, "a", 1.0]', "inf"),
+        ('1.0, "a", 1.0]', '1.0, "b", 1.0]', "next state 'b' (reached from state 'a' by action 'go') is unknown"),
+        ('1.0, "a", 1.0]', '1.0, "a", nan]', "nan"),
+        ('1.0, "a", 1.0]', '1.0, "a", "x"]', "'x' is not a number"),
+        ('1.0, "a", 1.0]', '1.0, "a", 1.0, 3]', "row 1: 6 entries, but 5 are needed"),
         ('name = "fun"', 'name = "fun"\n[[objectives]]\nname = "fun"', "row 1: 5 entries, but 6 are needed"),
         ('name = "fun"', 'name = "probability"', "cannot be called 'probability'"),
         ('name = "fun"', 'name = "fun"\ngoal = "up"', "objectives[0].goal: 'up' is not one of ['max', 'min']"),
@@ -259,7 +259,7 @@ def test_an_npz_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: p
     np.savez_compressed(path, header=np.zeros(200 << 20, dtype=np.uint8))
     assert path.stat().st_size < 1 << 20
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.1")
-    with pytest.raises(ProblemError, match="would need about 0.391 GiB"):
+    with pytest.raises(ProblemError, match=r"would need about 0\.391 GiB"):
         load(path)
     import zipfile
 
@@ -279,7 +279,7 @@ def test_sources_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("")
     with pytest.raises(ProblemError, match=r"ending in '.yaml' are not known"):
         load(tmp_path / "x.yaml")
-    with pytest.raises(ProblemError, match="not to '.pkl'"):
+    with pytest.raises(ProblemError, match=r"not to '\.pkl'"):
         save(load("dependent"), tmp_path / "x.pkl")
 
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from tests.strategies.people import KINDS, person, random_catalogue, random_mdp, regret, run
 from tradeoff import (
+    MDP,
     Answer,
     ArgumentError,
     Catalogue,
@@ -19,7 +20,6 @@ from tradeoff import (
     DriftingUser,
     Interview,
     LinearUser,
-    MDP,
     Question,
     RandomUser,
     Reference,
@@ -28,7 +28,7 @@ from tradeoff import (
     load,
 )
 from tradeoff.model import NOTHING, Alternative
-from tradeoff.strategies.basis import RANK_TOLERANCE, SPANNER_FACTOR, bases_of, barycentric_spanner, grow_basis
+from tradeoff.strategies.basis import RANK_TOLERANCE, SPANNER_FACTOR, barycentric_spanner, bases_of, grow_basis
 from tradeoff.strategies.paper import RESOLUTION, _Elicitation
 
 seeds = st.integers(0, 2**32 - 1)
@@ -133,7 +133,9 @@ def test_law_4_it_ends_within_what_it_says(seed: int, k: int, kind: str, precisi
     assert interview.recommendation.questions == len(interview.answers)
 
 
-@given(seeds, st.integers(2, 6), st.sampled_from(["random", "sphere", "ill-conditioned", "low rank"]), st.floats(-4, -1))
+@given(
+    seeds, st.integers(2, 6), st.sampled_from(["random", "sphere", "ill-conditioned", "low rank"]), st.floats(-4, -1)
+)
 def test_lemma_1_and_the_query_bound(seed: int, k: int, kind: str, exponent: float) -> None:
     rng = np.random.default_rng(seed)
     problem = random_catalogue(rng, k, kind=kind)

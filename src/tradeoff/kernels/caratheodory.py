@@ -241,7 +241,7 @@ def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
     measure(summary, vectors)
     smallest = 2 * rows if rows > 8 else 16
     block = np.empty((rows + 1, CHUNK + smallest))
-    taken = np.empty(count, np.int64)
+    taken = np.empty(count, np.uint8)
     rank = begin(points, weights, order, positive, block, vectors, basis, inverse, support, swaps, taken)
     chunk = smallest
     pivots = int64(0)

@@ -23,9 +23,10 @@ from tradeoff.kernels.basis import (
     reordered,
     solve,
 )
-from tradeoff.kernels.exact import inlined, int64
+from tradeoff.kernels.exact import inlined, int64, prefetch
 
 DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
+AHEAD = 24  # points asked for before they are needed
 WIDE = 0.05  # of its coordinate's scale: points further apart than this fix a direction beyond rounding
 REFINED = 1e-3  # a pivot below this much of its terms is computed with refinement
 NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
@@ -72,9 +73,16 @@ def total(block: Any, used: Any, column: Any) -> Any:
 def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors: Any, taken: Any, block: Any) -> Any:
     """Fill the block with the lifted points order[start:start + used], a coordinate per row, and their masses."""
     size = points.shape[1]
+    flat = points.reshape(points.size)
     centre = vectors[CENTRE]
     inverse_scale = vectors[INVERSE_SCALE]
+    last = order.shape[0] - 1
     for t in range(used):
+        # In the order of weights the points lie anywhere in memory: ask for them before they are needed.
+        ahead = start + t + AHEAD
+        ahead = order[ahead if ahead < last else last] * size
+        for j in range(0, size, 8):
+            prefetch(flat, ahead + j)
         i = order[start + t]
         block[size, t] = 0.0 if taken[i] else weights[i]
         for j in range(size):

@@ -34,6 +34,7 @@ HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wra
 helper: Decorator = njit(**HELPER)
 inlined: Decorator = njit(inline="always")
 fma: Any = vector.fma
+prefetch: Any = vector.prefetch
 
 
 def _edition() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,9 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
         chances[index_of("start state", start, states)] = 1.0
     elif isinstance(start, Mapping):
         for name, chance in start.items():
-            chances[index_of("start state", str(name), states)] = number_of(chance, f"the probability of start {name!r}")
+            chances[index_of("start state", str(name), states)] = number_of(
+                chance, f"the probability of start {name!r}"
+            )
     else:
         given = np.asarray(start, dtype=float)
         if given.shape != chances.shape:
@@ -181,14 +184,16 @@ def layers_from_matrices(
             keep = allowed[state, action]
             state, action, target, probability = state[keep], action[keep], target[keep], probability[keep]
         table = rewards[step] if rewards_on.startswith("step") else rewards
-        by_choice = not rewards_on.endswith("next")
+        earned: Matrix | Callable[[Int, Int], Matrix] = partial(_at, table)
+        if rewards_on.endswith("next"):
+            earned = table[state, action, target]
         layers.append(
             build_layer(
                 state,
                 action,
                 probability,
                 target,
-                (lambda s, a, table=table: table[s, a]) if by_choice else table[state, action, target],
+                earned,
                 states=len(states),
                 renormalise=renormalise,
                 where=where,
@@ -196,6 +201,12 @@ def layers_from_matrices(
             )
         )
     return layers
+
+
+def _at(table: NDArray[np.float64], state: Int, action: Int) -> Matrix:
+    """Return the rewards of these (state, action) pairs."""
+    rows: Matrix = table[state, action]
+    return rows
 
 
 def _check_available(allowed: NDArray[np.bool_], state: Int, action: Int, probability: Vector, where: Where) -> None:
@@ -298,24 +309,22 @@ def layers_from_columns(
                 if has_rows[i]
                 else f"state {name!r} has no actions; give it rows, or name it among the ends, where nothing more happens"
             )
-    build = dict(states=len(state_names), renormalise=renormalise, objective_names=objective_names)
+
+    def build(at: Any, where: Where) -> Layer:
+        """Return the layer of some of the rows."""
+        columns = (sources[at], chosen[at], probability[at], targets[at], rewards[at])
+        return build_layer(
+            *columns, states=len(state_names), renormalise=renormalise, where=where, objective_names=objective_names
+        )
+
     if step is None:
-        return [build_layer(sources, chosen, probability, targets, rewards, where=where, **build)], state_names, action_names
+        return [build(slice(None), where)], state_names, action_names
     steps = np.asarray(step)
     if steps.min() < 0 or steps.max() >= horizon:
         raise ProblemError(f"a row is for step {steps.max()}, but the steps go from 0 to {horizon - 1} (the horizon)")
     layers = []
     for t in range(horizon):
-        at = steps == t
-        layer = build_layer(
-            sources[at],
-            chosen[at],
-            probability[at],
-            targets[at],
-            rewards[at],
-            where=place_of(state_names, action_names, t),
-            **build,
-        )
+        layer = build(steps == t, place_of(state_names, action_names, t))
         missing = np.flatnonzero(layer.ends & has_rows)
         if len(missing):
             raise ProblemError(

@@ -12,6 +12,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
     NOTHING,
     Alternative,
+    Indices,
     Item,
     Lottery,
     Matrix,
@@ -113,10 +114,10 @@ class Catalogue(Framed):
         """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
         rows = weight_rows(weights, self.objectives)
         chunk = max(1, SCORES_AT_ONCE // len(self.gains))
-        chosen = np.concatenate([self._winners(rows[i : i + chunk]) for i in range(0, len(rows), chunk)] or [[]])
-        return [self.alternative(int(i)) for i in chosen]
+        chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
+        return [self.alternative(int(i)) for part in chunks for i in self._winners(part)]
 
-    def _winners(self, rows: Matrix) -> Vector:
+    def _winners(self, rows: Matrix) -> Indices:
         """Return the index of the best item per row."""
         # einsum adds the objectives up in one fixed order, so that a row's winner does not depend on the batch it is in
         # (BLAS picks another kernel for another shape, and the last digit with it).
@@ -124,7 +125,7 @@ class Catalogue(Framed):
         # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
         tolerance = SAME * np.abs(rows).sum(axis=1, keepdims=True)
         tied = scores >= scores.max(axis=1, keepdims=True) - tolerance
-        winners: Vector = np.where(tied, self.gains.sum(axis=1), -np.inf).argmax(axis=1)
+        winners: Indices = np.where(tied, self.gains.sum(axis=1), -np.inf).argmax(axis=1)
         return winners
 
     def alternative(self, item: int | str) -> Alternative:
@@ -147,8 +148,8 @@ class Catalogue(Framed):
             case Nothing():
                 return np.zeros(len(self.objectives))
             case Mixture():
-                parts = [p * self.evaluate(part) for p, part in zip(plan.probabilities, plan.plans, strict=True)]
-                return np.sum(parts, axis=0)
+                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
+                return mean
             case _:
                 raise ArgumentError(f"a catalogue has items, not policies; {plan!r} cannot be evaluated")
 

@@ -61,7 +61,7 @@ class Layer:
     @cached_property
     def ends(self) -> NDArray[np.bool_]:
         """Which states are ends."""
-        return np.diff(self.state_ptr) == 0
+        return np.equal(np.diff(self.state_ptr), 0)
 
     @cached_property
     def going(self) -> NDArray[np.int64]:
@@ -102,7 +102,7 @@ def build_layer(
     first[1:] = (np.diff(state) != 0) | (np.diff(action) != 0)
     begin = np.flatnonzero(first)
     choice_of_branch = np.cumsum(first) - 1
-    totals = np.bincount(choice_of_branch, weights=probability, minlength=len(begin))
+    totals = _sums(choice_of_branch, probability, len(begin))
     probability = _normalised(probability, totals, choice_of_branch, state, action, begin, renormalise, where)
 
     branch_reward: Matrix | None = None
@@ -116,7 +116,7 @@ def build_layer(
         if len(rows) and np.any(rows != choice_reward[choice_of_branch]):
             branch_reward = rows
             choice_reward = np.stack(
-                [np.bincount(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1
+                [_sums(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1
             )
 
     possible = probability > 0  # a branch that cannot happen is no branch
@@ -132,6 +132,11 @@ def build_layer(
         reward=np.ascontiguousarray(choice_reward, dtype=float),
         branch_reward=None if branch_reward is None else np.ascontiguousarray(branch_reward),
     )
+
+
+def _sums(group: Int, amounts: Vector, count: int) -> Vector:
+    """Return the sum of the amounts of each of ``count`` groups."""
+    return np.bincount(group, weights=amounts, minlength=count).astype(np.float64, copy=False)
 
 
 def _pointers(group: Int, count: int) -> NDArray[np.int32]:
@@ -214,7 +219,8 @@ def _targets(layer: Layer, states: Int) -> NDArray[np.int32]:
     begin = layer.choice_ptr[layer.state_ptr[states]].astype(np.int64)
     counts = layer.choice_ptr[layer.state_ptr[states + 1]] - begin
     offsets = np.repeat(begin - (np.cumsum(counts) - counts), counts)
-    return layer.target[offsets + np.arange(counts.sum())]
+    found: NDArray[np.int32] = layer.target[offsets + np.arange(counts.sum())]
+    return found
 
 
 def keep_states(layer: Layer, keep: NDArray[np.bool_]) -> Layer:
@@ -258,9 +264,9 @@ def check_layer(layer: Layer, states: Sequence[str], actions: Sequence[str], obj
     for pointers, end in ((layer.state_ptr, choices), (layer.choice_ptr, found)):
         if pointers[0] != 0 or pointers[-1] != end or np.any(np.diff(pointers) < 0):
             raise ProblemError("the pointers of the model do not increase from 0 to its size")
-    if found and not (0 <= layer.target.min() and layer.target.max() < count):
+    if found and not (layer.target.min() >= 0 and layer.target.max() < count):
         raise ProblemError(f"a next state is outside 0 to {count - 1}")
-    if choices and not (0 <= layer.action.min() and layer.action.max() < len(actions)):
+    if choices and not (layer.action.min() >= 0 and layer.action.max() < len(actions)):
         raise ProblemError(f"an action is outside 0 to {len(actions) - 1}")
 
     def where(state: int, action: int) -> str:
@@ -269,10 +275,12 @@ def check_layer(layer: Layer, states: Sequence[str], actions: Sequence[str], obj
     choice = np.repeat(np.arange(choices), np.diff(layer.choice_ptr))
     state, action = layer.state_of_choice.astype(np.int64), layer.action.astype(np.int64)
     _check_probabilities(state[choice], action[choice], layer.prob, where)
-    totals = np.bincount(choice, weights=layer.prob, minlength=choices)
+    totals = _sums(choice, layer.prob, choices)
     wrong = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE)
     if len(wrong):
-        raise ProblemError(f"the probabilities of {where(state[wrong[0]], action[wrong[0]])} sum to {totals[wrong[0]]:.9g}")
+        raise ProblemError(
+            f"the probabilities of {where(state[wrong[0]], action[wrong[0]])} sum to {totals[wrong[0]]:.9g}"
+        )
     _check_rewards(layer.reward, state, action, where, objective_names)
     if layer.branch_reward is not None:
         _check_rewards(layer.branch_reward, state[choice], action[choice], where, objective_names)

@@ -88,13 +88,17 @@ def _count(episodes: Mapping[str, Mapping[int, tuple[str, str, list[float], str]
         order = sorted(steps)
         if order != list(range(order[0], order[0] + len(order))):
             gap = next(t for t in range(order[0], order[-1]) if t not in steps)
-            raise ProblemError(f"step {gap} of episode {episode!r} is missing from the log; complete it or leave it out")
+            raise ProblemError(
+                f"step {gap} of episode {episode!r} is missing from the log; complete it or leave it out"
+            )
         starts[steps[order[0]][0]] += 1
         for t in order:
             state, action, amounts, after = steps[t]
             width = len(amounts) if width is None else width
             if len(amounts) != width:
-                raise ProblemError(f"step {t} of episode {episode!r} has {len(amounts)} rewards where others have {width}")
+                raise ProblemError(
+                    f"step {t} of episode {episode!r} has {len(amounts)} rewards where others have {width}"
+                )
             if t + 1 in steps and steps[t + 1][0] != after:
                 raise ProblemError(
                     f"step {t} of episode {episode!r} ends in state {after!r}, but step {t + 1} begins in "

@@ -102,13 +102,13 @@ class MDP(Framed):
         if keep.all():
             return layers, start, states
         kept, lost = np.flatnonzero(keep), np.flatnonzero(~keep)
-        some = ", ".join(repr(states[i]) for i in lost[:3]) + (", ..." if len(lost) > 3 else "")
+        some = ", ".join(repr(states[int(i)]) for i in lost[:3]) + (", ..." if len(lost) > 3 else "")
         self.notes.append(f"{len(lost)} states cannot be reached from the start and were left out: {some}")
         warnings.warn(self.notes[-1], ProblemWarning, stacklevel=4)
         if isinstance(states, building.Numbered):
             states = building.Numbered(states.numbers[kept])
         else:
-            states = tuple(states[i] for i in kept)
+            states = tuple(states[int(i)] for i in kept)
         return [keep_states(layer, keep) for layer in layers], start[kept], states
 
     # --- constructors -------------------------------------------------------------------------------------------------
@@ -293,7 +293,10 @@ class MDP(Framed):
         learned = learn(log)
         details.setdefault("start", learned.start)
         mdp = cls.from_rows(
-            learned.rows, horizon=learned.horizon if horizon is None else horizon, ends=learned.evidence.only_last, **details
+            learned.rows,
+            horizon=learned.horizon if horizon is None else horizon,
+            ends=learned.evidence.only_last,
+            **details,
         )
         mdp.evidence = learned.evidence
         mdp.notes += learned.evidence.notes()
@@ -346,7 +349,9 @@ class MDP(Framed):
     @cached_property
     def largest_total(self) -> Vector:
         """No plan can earn or cost more than this of each objective; the scale that rounding is measured by."""
-        return self.horizon * np.max([np.abs(layer.reward).max(axis=0, initial=0.0) for layer in self.layers], axis=0)
+        largest = [np.abs(layer.reward).max(axis=0, initial=0.0) for layer in self.layers]
+        total: Vector = self.horizon * np.max(largest, axis=0)
+        return total
 
     @cached_property
     def frame(self) -> Frame:
@@ -436,8 +441,8 @@ class MDP(Framed):
             case Nothing():
                 return np.zeros(len(self.objectives))
             case Mixture():
-                parts = [p * self.evaluate(part) for p, part in zip(plan.probabilities, plan.plans, strict=True)]
-                return np.sum(parts, axis=0)
+                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
+                return mean
             case OptimalPolicy():
                 return self.best([plan.weights])[0].value
             case _:
@@ -461,8 +466,7 @@ class MDP(Framed):
         plan = self.plan(policy)
         check_fits(8 * (self.horizon + 1) * len(self.states), "the occupancy of every state at every step")
         if isinstance(plan, Mixture):
-            parts = [p * self.occupancy(part) for p, part in zip(plan.probabilities, plan.plans, strict=True)]
-            return np.sum(parts, axis=0)
+            return np.tensordot(plan.probabilities, [self.occupancy(part) for part in plan.plans], axes=1)
         following = self.follow(plan)
         result = np.zeros((self.horizon + 1, len(self.states)))
         result[0] = self.start
@@ -488,4 +492,3 @@ class MDP(Framed):
     def choice_count(self) -> int:
         """Return how many (state, action) pairs there are at most at one step."""
         return max(len(layer.action) for layer in self.layers)
-

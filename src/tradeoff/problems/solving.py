@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,7 +178,7 @@ class _Sweep:
         stride = end - begin if len(mdp.layers) == 1 else 1
         for step in range(end - stride, begin - 1, -stride):
             policy = self.policy[step - begin : step - begin + stride]
-            arrays: tuple[Any, ...] = mdp.layer(step).arrays
+            arrays = mdp.layer(step).arrays
             if rows.second is None:
                 bellman.backward(*arrays, rows.raw, values, policy, threads=mdp.threads)
             else:
@@ -202,7 +202,9 @@ class _Sweep:
             stride = end - begin if len(mdp.layers) == 1 else 1
             for step in range(begin, end, stride):
                 at = step - begin
-                bellman.forward(*mdp.layer(step).arrays, policy[at : at + stride], occupancy, totals, threads=mdp.threads)
+                bellman.forward(
+                    *mdp.layer(step).arrays, policy[at : at + stride], occupancy, totals, threads=mdp.threads
+                )
         return totals
 
     def tables(self) -> Choices:

@@ -83,9 +83,7 @@ def trajectories(process: Process, paths: Paths, chances: Sequence[float]) -> tu
     for row, chance in enumerate(chances):
         steps = int(np.count_nonzero(paths.choices[row] >= 0))
         states = tuple(process.states[s] for s in paths.states[row, : steps + 1])
-        actions = tuple(
-            process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps)
-        )
+        actions = tuple(process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps))
         made.append(Trajectory(states, actions, chance, paths.returns[row]))
     return tuple(made)
 

@@ -29,7 +29,7 @@ def values_forwards(process: Process, following: Following, fits: Callable[[int]
         values = [after]
         for step in reversed(range(begin, min(begin + length, horizon))):
             values.append(np.empty(shape))
-            bellman.evaluate_step(*process.layer(step).arrays, following.chance(step), values[-2], values[-1])
+            _evaluate(process, following, step, values[-2], values[-1])
         return values[:0:-1]
 
     kept: list[Matrix] = []
@@ -42,12 +42,17 @@ def values_forwards(process: Process, following: Following, fits: Callable[[int]
     yield borders[horizon]
 
 
+def _evaluate(process: Process, following: Following, step: int, after: Matrix, out: Matrix) -> None:
+    """Write the values before a step, given those after it (Eq. 2 of the paper)."""
+    bellman.evaluate_step(*process.layer(step).arrays, following.chance(step), after, out)
+
+
 def expected_return(process: Process, following: Following) -> Vector:
     """Return V^pi, the expected outcome of a policy from its start, in the person's units."""
     shape = (len(process.states), len(process.objectives))
     after, now = np.zeros(shape), np.empty(shape)
     for step in reversed(range(process.horizon)):
-        bellman.evaluate_step(*process.layer(step).arrays, following.chance(step), after, now)
+        _evaluate(process, following, step, after, now)
         after, now = now, after
     states = np.flatnonzero(process.start > 0)
     value: Vector = process.start[states] @ after[states]
@@ -81,12 +86,11 @@ def expand(process: Process, following: Following, order: Order, fits: Callable[
 
 def _shares(weights: Vector) -> Vector:
     """Return the weights summing to 1, which products of probabilities do only to the last digit."""
-    return weights / weights.sum()
+    shares: Vector = weights / weights.sum()
+    return shares
 
 
-def _successors(
-    process: Process, following: Following, step: int, states: Int
-) -> tuple[Int, Int, Int, Vector, Int]:
+def _successors(process: Process, following: Following, step: int, states: Int) -> tuple[Int, Int, Int, Vector, Int]:
     """Return what may come after each prefix: (prefix, choice, branch, probability, state); -1 where it has ended."""
     layer = process.layer(step)
     found: list[tuple[Int, Int, Int, Vector, Int]] = []

@@ -92,9 +92,9 @@ def _edges(process: Process, following: Following) -> _Edges:
         bellman.occupancy_step(*layer.moves, chance, now, after)
         possible = flow > 0  # a product of tiny probabilities may underflow
         order = np.lexsort((-flow[possible], origin[possible]))
-        origin, state, flow, choice, branch, reward = (
-            column[possible][order] for column in (origin, state, flow, choice, branch, reward)
-        )
+        kept = np.flatnonzero(possible)[order]
+        origin, state, flow = origin[kept], state[kept], flow[kept]
+        choice, branch, reward = choice[kept], branch[kept], reward[kept]
         number = np.zeros(count, dtype=np.int64)
         number[nodes] = np.arange(len(nodes)) + base
         tails = number[origin]

@@ -18,11 +18,11 @@ class Step(Protocol):
     """One step of a process: ragged arrays of choices and branches, as ``problems.layer.Layer`` has them."""
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any]:
         """The arrays that the kernels take, with rewards."""
 
     @property
-    def moves(self) -> tuple[Any, ...]:
+    def moves(self) -> tuple[Any, Any, Any, Any]:
         """The same without rewards."""
 
     @property

@@ -70,7 +70,9 @@ def read_document(path: Path) -> dict[str, Any]:
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
     if not isinstance(document, dict):
-        raise ProblemError(f"{path}: a problem file is a table of names and values, but {shortened(document)} was found")
+        raise ProblemError(
+            f"{path}: a problem file is a table of names and values, but {shortened(document)} was found"
+        )
     return document
 
 
@@ -171,7 +173,9 @@ def _mdp(document: Mapping[str, Any], path: Path, renormalise: bool) -> MDP:
             raise ProblemError(f"an objective cannot be called {o.name!r}: that is a column of its own; rename it")
     columns = [*TRANSITION_COLUMNS, *(o.name for o in objectives)]
     given = document["transitions"]
-    table = read_table(path.parent / given, columns) if isinstance(given, str) else _inline(given, columns, "transitions")
+    table = (
+        read_table(path.parent / given, columns) if isinstance(given, str) else _inline(given, columns, "transitions")
+    )
     if not len(table):
         raise ProblemError(f"{table.source} has no rows; a model needs at least one transition")
     step = None
@@ -209,9 +213,7 @@ def _whole(text: object, where: str) -> int:
 def _places(given: str | Mapping[str, Sequence[float]], path: Path) -> dict[str, tuple[float, float]]:
     if isinstance(given, str):
         table = read_table(path.parent / given, ["state", "x", "y"])
-        return dict(
-            zip(table.texts("state"), zip(table.numbers("x"), table.numbers("y"), strict=True), strict=True)
-        )
+        return dict(zip(table.texts("state"), zip(table.numbers("x"), table.numbers("y"), strict=True), strict=True))
     return {state: (float(x), float(y)) for state, (x, y) in given.items()}
 
 
@@ -253,12 +255,12 @@ def _write_mdp(mdp: MDP, path: Path) -> dict[str, Any]:
                 yield [*([step] if timed else []), mdp.states[s], mdp.actions[a], p, mdp.states[t], *r]
 
     write_table(path.with_name(f"{path.stem}.csv"), header, rows())
-    ends = [mdp.states[i] for i in np.flatnonzero(mdp.layers[0].ends)]
+    ends = [mdp.states[int(i)] for i in np.flatnonzero(mdp.layers[0].ends)]
     at = np.flatnonzero(mdp.start > 0)
-    start = {mdp.states[i]: float(mdp.start[i]) for i in at}
+    start = {mdp.states[int(i)]: float(mdp.start[i]) for i in at}
     part: dict[str, Any] = {
         "horizon": mdp.horizon,
-        "start": mdp.states[at[0]] if len(at) == 1 else start,
+        "start": mdp.states[int(at[0])] if len(at) == 1 else start,
         "ends": ends,
         "states": list(mdp.states),
         "actions": list(mdp.actions),
@@ -271,7 +273,9 @@ def _write_mdp(mdp: MDP, path: Path) -> dict[str, Any]:
     if mdp.places:
         part["places"] = f"{path.stem}.places.csv"
         write_table(
-            path.with_name(f"{path.stem}.places.csv"), ["state", "x", "y"], ([s, x, y] for s, (x, y) in mdp.places.items())
+            path.with_name(f"{path.stem}.places.csv"),
+            ["state", "x", "y"],
+            ([s, x, y] for s, (x, y) in mdp.places.items()),
         )
     return part
 

@@ -57,7 +57,7 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
                     arrays[f"{name}_{i}"] = array
     arrays["header"] = np.frombuffer(json.dumps(header, allow_nan=False).encode(), dtype=np.uint8)
     with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def read(path: Path) -> Catalogue | MDP:

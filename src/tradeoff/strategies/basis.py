@@ -51,7 +51,9 @@ class Bases:
         # An objective that is 0 whatever is done has no optimum worth comparing, and would make u_1 undefined.
         self.relevant = tuple(j for j in range(k) if self.optima[j].value[j] > RANK_TOLERANCE)
         if not self.relevant:
-            raise ArgumentError("no objective of this problem can be changed by what is chosen; there is nothing to ask")
+            raise ArgumentError(
+                "no objective of this problem can be changed by what is chosen; there is nothing to ask"
+            )
         self.built = 0
         self._lock = threading.Lock()
         self._paper: dict[int, Basis] = {}

@@ -220,7 +220,9 @@ class Certified:
         gains = certificate.rays @ pool.differences.T
         least = certificate.precision[:, None]
         stays = (gains >= least - 1e-9, np.abs(gains) <= least + 1e-9, gains <= -least + 1e-9)
-        kept = sum(share * (excess @ stay) for share, stay in zip(shares, stays, strict=True)) / max(excess.sum(), 1e-12)
+        kept = sum(share * (excess @ stay) for share, stay in zip(shares, stays, strict=True)) / max(
+            excess.sum(), 1e-12
+        )
         removed = 1 - np.asarray(kept)
         useful = open_ & ((surprise >= USEFUL) | (removed > 0.02))
         if not useful.any():

@@ -111,12 +111,11 @@ def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDAr
     joint = np.einsum("ml,amq->alq", member, answers, optimize=True)
     share = member.sum(axis=0)
     conditional = entropy(joint / share[None, :, None])
-    return entropy(joint.sum(axis=1)) - share @ conditional
+    result: NDArray[np.float64] = entropy(joint.sum(axis=1)) - share @ conditional
+    return result
 
 
-def easiest(
-    scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_] | None = None
-) -> int:
+def easiest(scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_] | None = None) -> int:
     """Return the question to ask: of those nearly as good as the best, a real comparison of few differing objectives."""
     usable = scores if allowed is None else np.where(allowed, scores, -np.inf)
     good = np.flatnonzero(usable >= NEARLY_BEST * usable.max())

@@ -210,7 +210,7 @@ class _Elicitation:
             relevant[list(self.bases.relevant)] = 1.0
             return relevant
         matrix, right = self.rows()
-        weights: Vector = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        weights: Vector = np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
         if weights.min() < -1e-9 * np.abs(weights).max():
             weights = _not_negative(matrix, right)
         return weights
@@ -230,7 +230,7 @@ def _not_negative(matrix: Matrix, right: Vector) -> Vector:
     """
     from scipy.optimize import linprog
 
-    d, k = matrix.shape
+    k = matrix.shape[1]
     cost = np.append(np.zeros(k), 1.0)
     rest = np.concatenate([matrix[1:], -matrix[1:]])
     bound = np.concatenate([rest, -np.ones((len(rest), 1))], axis=1)
@@ -243,7 +243,7 @@ def _not_negative(matrix: Matrix, right: Vector) -> Vector:
         bounds=[(0, None)] * (k + 1),
         method="highs",
     )
-    if found.status != 0:  # the benchmark's value is not positive anywhere, which no optimum of an objective is
+    if found.x is None:  # the benchmark's value is not positive anywhere, which no optimum of an objective is
         raise AssertionError(f"no weights fit the ratios: {found.message}")
     weights: Vector = np.maximum(found.x[:k], 0.0)
     return weights

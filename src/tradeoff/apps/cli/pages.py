@@ -33,7 +33,9 @@ def cell(text: object) -> Text:
 
 def table(*headers: str, title: str | None = None) -> Table:
     """Return an empty table in the house style; headers that begin with ">" are for numbers."""
-    made = Table(box=box.SIMPLE_HEAD, title=None if title is None else cell(title), title_justify="left", pad_edge=False)
+    made = Table(
+        box=box.SIMPLE_HEAD, title=None if title is None else cell(title), title_justify="left", pad_edge=False
+    )
     for header in headers:
         made.add_column(cell(header.lstrip(">")), justify="right" if header.startswith(">") else "left")
     return made
@@ -61,9 +63,7 @@ def notes(problem: AnyProblem) -> list[str]:
     """Return what is worth knowing about a valid problem."""
     found = list(problem.notes) if isinstance(problem, MDP) else []
     for objective in problem.irrelevant:
-        found.append(
-            f"{objective.name} comes out the same whatever is done; it is kept, but its weight cannot matter"
-        )
+        found.append(f"{objective.name} comes out the same whatever is done; it is kept, but its weight cannot matter")
     return found
 
 
@@ -188,7 +188,9 @@ def print_solution(problem: AnyProblem, weights: Vector, best: Alternative) -> N
     """Print what ``solution`` returns."""
     out = console()
     outcome = problem.outcome(best.value)
-    made = table("objective", ">weight", ">on average", ">of the possible gain", title=f"The best plan: {problem.title}")
+    made = table(
+        "objective", ">weight", ">on average", ">of the possible gain", title=f"The best plan: {problem.title}"
+    )
     for j, o in enumerate(problem.objectives):
         share = f"{100 * best.value[j]:.0f}%" if problem.frame.matters[j] else "cannot be changed"
         made.add_row(*map(cell, (o.name, f"{weights[j]:g}", o.text(float(outcome[j])), share)))
@@ -196,7 +198,11 @@ def print_solution(problem: AnyProblem, weights: Vector, best: Alternative) -> N
     if isinstance(problem, Catalogue):
         assert isinstance(best.plan, Item)
         labels = [f"{key}: {texts[best.plan.index]}" for key, texts in problem.labels.items()]
-        out.print(Text.assemble("Choose ", (plain(best.plan.name), "bold"), plain(f" ({', '.join(labels)})" if labels else "")))
+        out.print(
+            Text.assemble(
+                "Choose ", (plain(best.plan.name), "bold"), plain(f" ({', '.join(labels)})" if labels else "")
+            )
+        )
         return
     steps = table(">step", "where", "what to do", ">how likely", title="What to do where (the likeliest situations)")
     for row in likely_situations(problem, best):
