@@ -260,7 +260,7 @@ def _write_mdp(mdp: MDP, path: Path) -> dict[str, Any]:
     start = {mdp.states[int(i)]: float(mdp.start[i]) for i in at}
     part: dict[str, Any] = {
         "horizon": mdp.horizon,
-        "start": mdp.states[int(at[0])] if len(at) == 1 else start,
+        "start": mdp.states[int(at[0])] if list(start.values()) == [1.0] else start,
         "ends": ends,
         "states": list(mdp.states),
         "actions": list(mdp.actions),
