@@ -113,11 +113,13 @@ def build_layer(
         rows = np.ascontiguousarray(reward[order])
         _check_rewards(rows, state, action, where, objective_names)
         choice_reward = rows[begin]
-        if len(rows) and np.any(rows != choice_reward[choice_of_branch]):
+        varying = np.any(rows != choice_reward[choice_of_branch], axis=1)
+        if varying.any():
             branch_reward = rows
-            choice_reward = np.stack(
-                [_sums(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1
-            )
+            mean = np.stack([_sums(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1)
+            # A choice whose branches all earn the same earns exactly that, and not a sum that rounds.
+            differs = _sums(choice_of_branch, varying.astype(float), len(begin)) > 0
+            choice_reward = np.where(differs[:, None], mean, choice_reward)
 
     possible = probability > 0  # a branch that cannot happen is no branch
     if not possible.all():
@@ -236,8 +238,20 @@ def keep_states(layer: Layer, keep: NDArray[np.bool_]) -> Layer:
         target=renumber[layer.target[branch_kept]].astype(np.int32),
         prob=layer.prob[branch_kept],
         reward=layer.reward[choice_kept],
-        branch_reward=None if layer.branch_reward is None else layer.branch_reward[branch_kept],
+        branch_reward=_needed(layer.branch_reward, choice_kept, branch_kept, branches),
     )
+
+
+def _needed(
+    branch_reward: Matrix | None, choice_kept: NDArray[np.bool_], branch_kept: NDArray[np.bool_], branches: Int
+) -> Matrix | None:
+    """Return the kept rewards of branches, or None if those of each kept choice are all the same."""
+    if branch_reward is None:
+        return None
+    rows = branch_reward[branch_kept]
+    counts = branches[choice_kept]
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    return rows if np.any(rows != rows[first]) else None
 
 
 def check_layer(layer: Layer, states: Sequence[str], actions: Sequence[str], objective_names: Sequence[str]) -> None:
