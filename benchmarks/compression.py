@@ -1,12 +1,10 @@
-# ruff: noqa: E402  (threads are limited before anything that starts them is imported)
 """C4 side by side with everything else that reduces a weighted set of points to k+1 with the same mean.
 
     python benchmarks/compression.py [--quick] [--rounds N] [--json FILE]
 
 CPU time on one thread, contenders interleaved within each round, median of the rounds: trust the ratios. "best peer" is
-the fastest that pip can install, whether or not it is exact. Errors are those of the mean, of each coordinate's largest
-absolute value, in rational arithmetic (extended precision for many points). Peers that are not installed are left out
-and named.
+the fastest that pip can install, whether or not it is exact. Errors are those of the mean, relative to each coordinate's
+largest absolute value, in extended precision. Peers that are not installed are left out and named.
 """
 
 from __future__ import annotations

@@ -73,7 +73,6 @@ def total(block: Any, used: Any, column: Any) -> Any:
 def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors: Any, taken: Any, block: Any) -> Any:
     """Fill the block with the lifted points order[start:start + used], a coordinate per row, and their masses."""
     size = points.shape[1]
-    flat = points.reshape(points.size)
     centre = vectors[CENTRE]
     inverse_scale = vectors[INVERSE_SCALE]
     last = order.shape[0] - 1
@@ -82,7 +81,7 @@ def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors
         ahead = start + t + AHEAD
         ahead = order[ahead if ahead < last else last] * size
         for j in range(0, size, 8):
-            prefetch(flat, ahead + j)
+            prefetch(points, ahead + j)
         i = order[start + t]
         block[size, t] = 0.0 if taken[i] else weights[i]
         for j in range(size):
