@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from tradeoff.kernels.caratheodory import push
-from tradeoff.represent.compress import compress
+from tradeoff.representation.compress import compress
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -28,7 +28,7 @@ from scipy import sparse
 
 from tradeoff import MDP
 from tradeoff.model import Plan
-from tradeoff.represent import represent
+from tradeoff.representation import represent
 
 ACTIONS, BRANCHES = 4, 4
 

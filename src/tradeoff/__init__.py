@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tradeoff.problems.catalogue import Catalogue
     from tradeoff.problems.mdp import MDP
     from tradeoff.problems.rollouts import Rollouts
-    from tradeoff.represent import compress, represent
+    from tradeoff.representation import compress, represent
     from tradeoff.sources import examples, load, save
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
@@ -79,11 +79,11 @@ _HOME = {
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
-    "compress": "represent",
+    "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
     "load": "sources",
-    "represent": "represent",
+    "represent": "representation",
     "save": "sources",
 }
 

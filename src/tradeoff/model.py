@@ -155,11 +155,12 @@ class Mixture:
                 f"a mixture needs as many probabilities as plans and at least one; "
                 f"{len(self.probabilities)} probabilities and {len(self.plans)} plans were given"
             )
-        chances = np.asarray(self.probabilities, dtype=float)
-        if not np.all(np.isfinite(chances)) or chances.min() < 0 or abs(chances.sum() - 1) > 1e-9:
+        # Plain Python: a search dilutes thousands of times, and two numbers do not need an array.
+        total = sum(self.probabilities)
+        if not (min(self.probabilities) >= 0 and abs(total - 1) <= 1e-9):
             raise ArgumentError(
                 f"the probabilities of a mixture must not be negative and must sum to 1, "
-                f"but {self.probabilities} sum to {chances.sum():.9g}"
+                f"but {self.probabilities} sum to {total:.9g}"
             )
 
 
@@ -240,7 +241,7 @@ class Lottery:
     def _repr_html_(self) -> str:
         """Return the lottery as a table for notebooks."""
         # Drawing is a room above this one: it is looked up when a notebook asks, and not imported.
-        html: str = import_module("tradeoff.represent.drawing").lottery_html(self)
+        html: str = import_module("tradeoff.representation.drawing").lottery_html(self)
         return html
 
 

@@ -51,7 +51,15 @@ def test_the_highway_takes_40_minutes_nine_times_in_ten_and_three_hours_otherwis
 def test_the_subway_always_takes_an_hour() -> None:
     mdp = load("commute")
     assert isinstance(mdp, MDP)
-    plan = follow(mdp, {"home": "walk to the subway station"})
+    plan = follow(
+        mdp,
+        {
+            "home": "walk to the subway station",
+            "at the subway station": "board the first train",
+            "in a half-empty subway": "ride on to the airport",
+            "in a crowded subway": "stand all the way to the airport",
+        },
+    )
     minutes = mdp.rollout(plan, rng=0, n=5_000).outcomes[:, 0]
     assert_allclose(minutes, 60.0)
 

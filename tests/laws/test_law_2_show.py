@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 
 from tests.models import Arrays, random_arrays
 from tests.problems.test_mdp import random_stochastic
-from tradeoff import MDP, NOTHING, Alternative, ArgumentError, Catalogue, Lottery, Mixture, dilute, load
+from tradeoff import MDP, NOTHING, Alternative, ArgumentError, Catalogue, Lottery, Mixture, dilute, load, represent
 from tradeoff.model import Plan, Policy
-from tradeoff.represent import parts_of, represent
+from tradeoff.representation import parts_of
 
 METHODS = ["expand", "flow"]
 ORDERS = ["likely", "typical", "diverse"]
@@ -189,7 +189,7 @@ def test_values_are_worked_out_again_where_they_do_not_fit() -> None:
 
 
 def test_many_paths_are_compressed_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tradeoff.represent import flow
+    from tradeoff.representation import flow
 
     rng = np.random.default_rng(2)
     mdp = random_arrays(rng, states=5, actions=3, objectives=2, horizon=6).mdp()

@@ -36,6 +36,7 @@ from tradeoff.kernels.basis import (
     solve,
 )
 from tradeoff.kernels.chunks import absorb, begin, gather
+from tradeoff.kernels.compiling import compiled
 from tradeoff.kernels.exact import (
     AIM,
     AIM_REST,
@@ -55,7 +56,6 @@ from tradeoff.kernels.exact import (
     helper,
     inlined,
     int64,
-    kernel,
     shortfall,
     survey,
 )
@@ -207,14 +207,14 @@ def collect(support: Any, weight: Any) -> Any:
 Pushed = tuple_of((int64, Indices, Vector, float64, Matrix))
 
 
-@kernel(Pushed(FixedMatrix, FixedVector, FixedIndices, FixedVector, FixedVector))
+@compiled(Pushed(FixedMatrix, FixedVector, FixedIndices, FixedVector, FixedVector))
 def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
     """Return what ``survey`` says, the rows kept (increasing), their weights, the error of scale, and the summary.
 
     The points are taken in the order ``given``, or the heaviest first if that is empty; then the mean of the ``costs``
     is made as small as it can be, unless they are empty; the weights meet the points' own mean unless a ``target`` is
     given. Nothing is checked but what ``survey`` checks: this is for callers that compress many times in a row. An
-    error above TRUSTED says that the result must not be used (``tradeoff.represent.compress`` knows what to do).
+    error above TRUSTED says that the result must not be used (``tradeoff.representation.compress`` knows what to do).
     """
     count, size = points.shape
     rows = size + 1

@@ -5,9 +5,7 @@ wrong by up to n roundings, which for equal weights do not cancel; these kernels
 (Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the answer is as good as one rounding.
 """
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,33 +33,6 @@ helper: Decorator = njit(**HELPER)
 inlined: Decorator = njit(inline="always")
 fma: Any = vector.fma
 prefetch: Any = vector.prefetch
-
-
-def _edition() -> str:
-    """Return a name for the present text of all the files that are compiled together."""
-    text = hashlib.sha256()
-    for name in ("vector", "exact", "basis", "chunks", "vertex", "caratheodory"):
-        path = Path(__file__).with_name(f"{name}.py")
-        text.update(path.read_bytes() if path.exists() else b"")
-    return text.hexdigest()[:12]
-
-
-def kernel(signature: Any) -> Decorator:
-    """Return the decorator for a function that Python calls."""
-
-    def compile_now(function: Callable[..., Any]) -> Any:
-        # numba's cache notices changes of the file with the kernel, but not of those with its helpers: an upgrade could
-        # run old code. So the name under which it is kept changes with all of them.
-        function.__qualname__ += f"_{_edition()}"
-        try:
-            return njit(signature, cache=True, nogil=True, error_model="numpy")(function)
-        except RuntimeError as error:
-            if "cannot cache" not in str(error):
-                raise
-            # There is nowhere to keep it, neither beside this file nor in a home directory: compiled every time.
-            return njit(signature, nogil=True, error_model="numpy")(function)
-
-    return compile_now
 
 
 # What ``survey`` found; any value from 0 up is the place of the first weight that is negative or not a number.

@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from tradeoff.kernels.compiling import compiled
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -18,7 +20,7 @@ _INTS, _FLOATS = types.int64[::1], types.float64[::1]
 def _taker() -> Callable[..., Any]:
     signature = types.int64(_INTS, _INTS, _FLOATS, _INTS, _INTS, _FLOATS, types.int64[:, ::1], _FLOATS)
 
-    @njit(signature, cache=True, nogil=True, boundscheck=False, error_model="numpy")
+    @compiled(signature)
     def take(
         edge_ptr: Array,
         head: Array,

@@ -28,7 +28,7 @@ from tradeoff.model import (
     objectives_from,
 )
 from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
-from tradeoff.represent import mix, parts_of
+from tradeoff.representation import mix, parts_of
 
 # Scores of this many items x weights are formed at a time: 32 MB.
 SCORES_AT_ONCE = 1 << 22

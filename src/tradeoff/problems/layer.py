@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
 
 # Probabilities may miss 1 by this much: what a table with nine digits does. They are then brought to 1 exactly.
@@ -62,6 +63,11 @@ class Layer:
     def ends(self) -> NDArray[np.bool_]:
         """Which states are ends."""
         return np.equal(np.diff(self.state_ptr), 0)
+
+    @cached_property
+    def arrangement(self) -> bellman.Arrangement | None:
+        """The layer sorted for solving one weight vector at a time; kept, because single solves come again and again."""
+        return bellman.arrange(*self.moves)
 
     @cached_property
     def going(self) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ from tradeoff.problems.layer import Layer, build_layer, keep_states, reachable
 from tradeoff.problems.learned import Evidence, learn
 from tradeoff.problems.memory import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
-from tradeoff.represent import Method, Order, represent
+from tradeoff.representation import Method, Order, represent
 
 
 class MDP(Framed):

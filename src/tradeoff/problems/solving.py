@@ -178,9 +178,11 @@ class _Sweep:
         stride = end - begin if len(mdp.layers) == 1 else 1
         for step in range(end - stride, begin - 1, -stride):
             policy = self.policy[step - begin : step - begin + stride]
-            arrays = mdp.layer(step).arrays
+            layer = mdp.layer(step)
+            arrays = layer.arrays
             if rows.second is None:
-                bellman.backward(*arrays, rows.raw, values, policy, threads=mdp.threads)
+                arranged = layer.arrangement if len(rows) == 1 and stride > 1 else None
+                bellman.backward(*arrays, rows.raw, values, policy, threads=mdp.threads, arranged=arranged)
             else:
                 bellman.backward_lexicographic(
                     *arrays, rows.raw, rows.second, rows.tolerance, values, seconds, policy, threads=mdp.threads

@@ -19,8 +19,8 @@ from tradeoff.apps.cli.pages import cell, table
 from tradeoff.interview import Interview
 from tradeoff.model import Lottery, Question, Recommendation
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.represent.difference import ObjectiveDifference, difference
-from tradeoff.represent.words import (
+from tradeoff.representation.difference import ObjectiveDifference, difference
+from tradeoff.representation.words import (
     Repeat,
     Step,
     fold,

@@ -78,7 +78,7 @@ def told(problem: AnyProblem, best: Alternative, method: str | None, order: str 
     """Return the plan as a lottery, the largest share first; only the plans of MDPs can be told in several ways."""
     from tradeoff.errors import ArgumentError
     from tradeoff.problems.catalogue import Catalogue
-    from tradeoff.represent.words import heaviest_first
+    from tradeoff.representation.words import heaviest_first
 
     options: dict[str, Any] = {"method": method, "order": order}
     given = {name: value for name, value in options.items() if value is not None}
@@ -97,7 +97,7 @@ def draw(problem: AnyProblem, lottery: Lottery, svg: Path | None, png: Path | No
         return
     from tradeoff.apps.cli.main import plain
     from tradeoff.errors import ArgumentError
-    from tradeoff.represent.drawing import lottery_picture
+    from tradeoff.representation.drawing import lottery_picture
 
     picture = lottery_picture(lottery, problem.title, getattr(problem, "places", None))
     try:
@@ -113,7 +113,7 @@ def draw(problem: AnyProblem, lottery: Lottery, svg: Path | None, png: Path | No
 
 def explanation(problem: AnyProblem, weights: Vector, best: Alternative, lottery: Lottery) -> dict[str, Any]:
     """Return the lottery as plain data."""
-    from tradeoff.represent.words import path_words, share_counts
+    from tradeoff.representation.words import path_words, share_counts
 
     names = [o.name for o in problem.objectives]
     counts, total = share_counts(lottery.weights)
@@ -145,7 +145,7 @@ def print_explanation(problem: AnyProblem, lottery: Lottery) -> None:
 
     from tradeoff.apps.cli.main import plain
     from tradeoff.apps.cli.pages import cell, console, table
-    from tradeoff.represent.words import (
+    from tradeoff.representation.words import (
         chance_words,
         heading_words,
         is_certain,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Objective, Trajectory
-from tradeoff.represent.words import (
+from tradeoff.representation.words import (
     LONGEST_CYCLE,
     chance_words,
     fold,

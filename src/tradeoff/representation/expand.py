@@ -9,8 +9,8 @@ import numpy as np
 
 from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
-from tradeoff.represent.compress import Order, compress
-from tradeoff.represent.process import Following, Int, Paths, Process, branch_rewards
+from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
 
 def values_forwards(process: Process, following: Following, fits: Callable[[int], bool]) -> Iterator[Matrix]:

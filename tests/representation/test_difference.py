@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Objective, Trajectory
-from tradeoff.represent.difference import difference
+from tradeoff.representation.difference import difference
 
 OBJECTIVES = (Objective("time", "min", "min"), Objective("joy", "points", "max"), Objective("late", "%", "min"))
 

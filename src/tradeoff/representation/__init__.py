@@ -9,8 +9,8 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
-from tradeoff.represent.compress import Order, compress
-from tradeoff.represent.process import Following, Paths, Process, path_probability
+from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.process import Following, Paths, Process, path_probability
 
 __all__ = ["Method", "Order", "compress", "mix", "parts_of", "represent"]
 
@@ -66,11 +66,11 @@ def paths_of(
     # Imported here because a catalogue needs neither, nor the compiler behind them.
     match method:
         case "expand":
-            from tradeoff.represent.expand import expand
+            from tradeoff.representation.expand import expand
 
             return expand(process, following, order, fits)
         case "flow":
-            from tradeoff.represent.flow import decompose
+            from tradeoff.representation.flow import decompose
 
             return decompose(process, following, order)
         case _:

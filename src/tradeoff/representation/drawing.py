@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Trajectory
-from tradeoff.represent.picture import (
+from tradeoff.representation.picture import (
     ASCENT,
     LEADING,
     Anchor,
@@ -23,7 +23,7 @@ from tradeoff.represent.picture import (
     text_width,
     wrap,
 )
-from tradeoff.represent.words import (
+from tradeoff.representation.words import (
     NOISE,
     heading_words,
     heaviest_first,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import tradeoff
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Objective, Trajectory
-from tradeoff.represent.drawing import SHOWN, lottery_html, lottery_picture
-from tradeoff.represent.picture import Box, Picture, Rectangle, Text, inert, text_width, wrap
-from tradeoff.represent.words import heading_words, heaviest_first, outcome_words, path_words, share_words
+from tradeoff.representation.drawing import SHOWN, lottery_html, lottery_picture
+from tradeoff.representation.picture import Box, Picture, Rectangle, Text, inert, text_width, wrap
+from tradeoff.representation.words import heading_words, heaviest_first, outcome_words, path_words, share_words
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [

@@ -9,9 +9,9 @@ import numpy as np
 from tradeoff.kernels import bellman
 from tradeoff.kernels.flow import take_paths
 from tradeoff.model import Matrix, Vector
-from tradeoff.represent.compress import Order, compress
-from tradeoff.represent.expand import expected_return
-from tradeoff.represent.process import Following, Int, Paths, Process, branch_rewards
+from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.expand import expected_return
+from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
 # Paths are taken out and compressed this many at a time, so that memory does not grow with their number.
 PATHS_AT_ONCE = 4096

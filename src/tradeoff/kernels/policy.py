@@ -1,0 +1,326 @@
+"""Policies followed: many deterministic ones forwards at once, and one step of one, given as chances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.layers import (
+    HELD,
+    LAYER,
+    LONGS,
+    LONGS_OUT,
+    POLICY,
+    REAL_ROWS,
+    REAL_ROWS_OUT,
+    REALS,
+    REALS_OUT,
+    THREAD_STATES,
+    Array,
+    given,
+    spread,
+    taken,
+)
+from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, load, put, store
+
+# Forward pushes skip this many neighbouring states at once (as a power of two) where none is reached.
+_GROUP_BITS = 4
+
+
+@cache
+def _push_columns(held: int, size: int) -> Callable[..., Any]:
+    @compiled(
+        types.void(
+            *LAYER,
+            given(POLICY[size], 3),
+            types.int64,
+            types.int64,
+            REAL_ROWS_OUT,
+            REAL_ROWS_OUT,
+            REAL_ROWS_OUT,
+            taken(types.uint8, 2),
+            REALS_OUT,
+        )
+    )
+    def push_columns(
+        state_ptr: Array,
+        choice_ptr: Array,
+        target: Array,
+        prob: Array,
+        reward: Array,
+        policy: Array,
+        column: int,
+        used: int,
+        occupancy: Array,
+        totals: Array,
+        mass: Array,
+        marks: Array,
+        earned: Array,
+    ) -> None:
+        """Push some columns forward one after the other: a column fits the cache where a batch would not.
+
+        A byte marks each group of neighbouring states of which one may have mass, so that empty groups are skipped.
+        States are visited by number, which fixes the order of summation.
+        """
+        states = state_ptr.shape[0] - 1
+        objectives = reward.shape[1]
+        for b in range(column, column + used):
+            now = np.int64(0)
+            mass[:] = 0.0
+            marks[:] = 0
+            for state in range(states):
+                if occupancy[state, b] != 0.0:
+                    mass[0, state] = occupancy[state, b]
+                    marks[0, state >> _GROUP_BITS] = 1
+            for step in range(policy.shape[0]):
+                later = 1 - now
+                here, there = now * states, later * states
+                total = broadcast(0.0, held)
+                earned[:] = 0.0
+                for group in range(marks.shape[1]):
+                    if marks[now, group] == 0:
+                        continue
+                    marks[now, group] = 0
+                    for state in range(group << _GROUP_BITS, min(states, (group + 1) << _GROUP_BITS)):
+                        amount = at(mass, here + state)
+                        if amount == 0.0:
+                            continue
+                        mass[now, state] = 0.0
+                        first = np.int64(at(state_ptr, state))
+                        if first == np.int64(at(state_ptr, state + 1)):
+                            mass[later, state] += amount
+                            marks[later, group] = 1
+                            continue
+                        choice = first + np.int64(policy[step, state, b])
+                        total = lane_fma(amount, load(reward, choice * objectives, held), total)
+                        for i in range(held, objectives):
+                            earned[i] = fma(amount, at(reward, choice * objectives + i), earned[i])
+                        for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                            goal = np.int64(at(target, entry))
+                            put(mass, there + goal, fma(amount, at(prob, entry), at(mass, there + goal)))
+                            put(marks, later * marks.shape[1] + (goal >> _GROUP_BITS), np.uint8(1))
+                store(earned, 0, total)
+                for i in range(objectives):
+                    totals[b, i] += earned[i]
+                now = later
+            for state in range(states):
+                occupancy[state, b] = mass[now, state]
+
+    return push_columns
+
+
+def forward(
+    state_ptr: Array,
+    choice_ptr: Array,
+    target: Array,
+    prob: Array,
+    reward: Array,
+    policy: Array,
+    occupancy: Array,
+    totals: Array,
+    threads: int = 1,
+) -> None:
+    """Replace each column of `occupancy` by where its policy leads in `policy.shape[0]` steps; add up what it earns.
+
+    policy     uint8|uint16[steps, S, B]  local index of the action, as `backward` writes it
+    occupancy  float64[S, B]              in: before the first step; out: after the last
+    totals     float64[B, k]              the expected reward of these steps is added
+
+    The cost is proportional to the states that are reached. Mass in a terminal state stays there and earns nothing.
+    """
+    states, count = occupancy.shape
+    kernel = _push_columns(min(reward.shape[1], HELD), policy.itemsize)
+    if states < THREAD_STATES:
+        threads = 1
+
+    def task(column: int, used: int) -> None:
+        mass = np.empty((2, states))
+        marks = np.empty((2, -(-states // (1 << _GROUP_BITS))), np.uint8)
+        earned = np.empty(reward.shape[1])
+        kernel(
+            state_ptr, choice_ptr, target, prob, reward, policy, column, used, occupancy, totals, mass, marks, earned
+        )
+
+    share = -(-count // threads)
+    spread(task, [(column, min(share, count - column)) for column in range(0, count, share)], threads)
+
+
+@cache
+def _evaluate(lanes: int) -> Callable[..., Any]:
+    @compiled(types.void(*LAYER, REALS, REAL_ROWS, REAL_ROWS_OUT))
+    def evaluate(
+        state_ptr: Array,
+        choice_ptr: Array,
+        target: Array,
+        prob: Array,
+        reward: Array,
+        chance: Array,
+        values: Array,
+        out: Array,
+    ) -> None:
+        """Evaluate the policy for `lanes` objectives at a time, a divisor of their number."""
+        objectives = reward.shape[1]
+        for state in range(state_ptr.shape[0] - 1):
+            for offset in range(0, objectives, lanes):
+                total = broadcast(0.0, lanes)
+                for choice in range(np.int64(at(state_ptr, state)), np.int64(at(state_ptr, state + 1))):
+                    taken = at(chance, choice)
+                    if taken == 0.0:
+                        continue
+                    value = load(reward, choice * objectives + offset, lanes)
+                    for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                        row = np.int64(at(target, entry)) * objectives + offset
+                        value = gather_fma(at(prob, entry), values, row, value)
+                    total = lane_fma(taken, value, total)
+                store(out, state * objectives + offset, total)
+
+    return evaluate
+
+
+def evaluate_step(
+    state_ptr: Array,
+    choice_ptr: Array,
+    target: Array,
+    prob: Array,
+    reward: Array,
+    chance: Array,
+    values_next: Array,
+    out: Array,
+) -> None:
+    """Write into `out` the expected vector of rewards from every state on, given that after this step.
+
+    chance       float64[C]     probability of each choice given its state; choices of chance 0 cost nothing
+    values_next  float64[S, k]  must not be `out`
+    out          float64[S, k]  zero at terminal states
+    """
+    objectives = reward.shape[1]
+    lanes = max(divisor for divisor in range(1, 9) if objectives % divisor == 0)
+    _evaluate(lanes)(state_ptr, choice_ptr, target, prob, reward, chance, values_next, out)
+
+
+@cache
+def _occupy() -> Callable[..., Any]:
+    @compiled(types.void(*LAYER[:4], REALS, REALS, REALS_OUT))
+    def occupy(
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
+    ) -> None:
+        out[:] = 0.0
+        for state in range(state_ptr.shape[0] - 1):
+            held = now[state]
+            if held == 0.0:
+                continue
+            first, last = np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])
+            if first == last:
+                out[state] += held
+            for choice in range(first, last):
+                moved = held * at(chance, choice)
+                if moved == 0.0:
+                    continue
+                for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                    goal = np.int64(at(target, entry))
+                    out[goal] = fma(moved, at(prob, entry), out[goal])
+
+    return occupy
+
+
+def occupancy_step(
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
+) -> None:
+    """Write into `out` the distribution over states after this step of the policy; terminal mass stays.
+
+    chance  float64[C]  probability of each choice given its state
+    now     float64[S]  must not be `out`
+    out     float64[S]
+    """
+    _occupy()(state_ptr, choice_ptr, target, prob, chance, now, out)
+
+
+@cache
+def _roll() -> Callable[..., Any]:
+    signature = types.void(*LAYER[:4], REALS, LONGS, REALS, REALS, LONGS_OUT, LONGS_OUT, LONGS_OUT)
+
+    @compiled(signature)
+    def roll(
+        state_ptr: Array,
+        choice_ptr: Array,
+        target: Array,
+        prob: Array,
+        chance: Array,
+        state_now: Array,
+        action_uniforms: Array,
+        next_uniforms: Array,
+        out_choice: Array,
+        out_index: Array,
+        out_state: Array,
+    ) -> None:
+        for i in range(state_now.shape[0]):
+            state = state_now[i]
+            # The last possible branch is kept in hand: it is the answer when rounding leaves the sum short of the
+            # uniform number, and an impossible branch never is.
+            picked: Any = np.int64(-1)
+            reached = 0.0
+            for choice in range(np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])):
+                if chance[choice] > 0.0:
+                    picked = choice
+                    reached += chance[choice]
+                    if action_uniforms[i] < reached:
+                        break
+            index: Any = np.int64(-1)
+            if picked >= 0:
+                reached = 0.0
+                for entry in range(choice_ptr[picked], choice_ptr[picked + 1]):
+                    if prob[entry] > 0.0:
+                        index = entry
+                        reached += prob[entry]
+                        if next_uniforms[i] < reached:
+                            break
+            out_choice[i] = picked
+            out_index[i] = index
+            out_state[i] = np.int64(target[index]) if index >= 0 else state
+
+    return roll
+
+
+def rollout_step(
+    state_ptr: Array,
+    choice_ptr: Array,
+    target: Array,
+    prob: Array,
+    chance: Array,
+    states: Array,
+    action_uniforms: Array,
+    next_uniforms: Array,
+    out_choice: Array,
+    out_index: Array,
+    out_state: Array,
+) -> None:
+    """Write for each of n walkers the choice it takes, the successor it draws, and the state it then is in.
+
+    chance           float64[C]  probability of each choice given its state
+    states           int64[n]    may be `out_state`
+    action_uniforms  float64[n]  in [0, 1): which choice
+    next_uniforms    float64[n]  in [0, 1): which successor
+    out_choice       int64[n]    -1 at a terminal state
+    out_index        int64[n]    index into `target`; -1 at a terminal state
+    out_state        int64[n]    unchanged at a terminal state
+
+    A choice or successor of probability zero is never drawn, however the sums round.
+    """
+    _roll()(
+        state_ptr,
+        choice_ptr,
+        target,
+        prob,
+        chance,
+        states,
+        action_uniforms,
+        next_uniforms,
+        out_choice,
+        out_index,
+        out_state,
+    )
