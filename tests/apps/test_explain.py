@@ -82,7 +82,6 @@ def test_a_catalogue_has_one_certain_story() -> None:
 
 
 def test_pictures_are_written_and_named_on_stderr(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     svg, png = tmp_path / "x.svg", tmp_path / "x.png"
     done = run(*COMMUTE, "--svg", str(svg), "--png", str(png), "--json")
     assert done.exit_code == 0, done.output

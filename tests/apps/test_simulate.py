@@ -33,7 +33,6 @@ def test_the_command_is_registered() -> None:
 
 
 def test_the_table_and_the_files(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     out, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"
     done = run("coffee", "--users", "50", "--jobs", "1", "--out", str(out), "--plot", str(picture))
     assert done.exit_code == 0, done.output
@@ -64,7 +63,8 @@ def test_json_agrees_with_the_library_and_the_rows(tmp_path: Path) -> None:
 
 
 def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow.parquet")
+    import pyarrow.parquet as pyarrow
+
     for name in ("rows.csv", "rows.parquet"):
         assert run("coffee", "--users", "30", "--jobs", "1", "--out", str(tmp_path / name)).exit_code == 0
     assert rows(read_results(tmp_path / "rows.csv")) == rows(read_results(tmp_path / "rows.parquet"))

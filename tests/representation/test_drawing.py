@@ -170,7 +170,6 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: float, bold: bool) ->
 
 
 def test_no_letter_is_wider_than_it_is_taken_to_be() -> None:
-    pytest.importorskip("matplotlib")
     from matplotlib.font_manager import FontProperties, findfont, get_font
     from matplotlib.ft2font import LoadFlags
 
@@ -187,7 +186,6 @@ def test_no_letter_is_wider_than_it_is_taken_to_be() -> None:
 
 
 def test_a_png_has_the_size_asked_for(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     lottery, places = commute()
     picture = lottery_picture(lottery, "Getting to the airport", places, width=400)
     picture.png(tmp_path / "x.png", zoom=1.5)
@@ -198,7 +196,6 @@ def test_a_png_has_the_size_asked_for(tmp_path: Path) -> None:
 
 
 def test_hostile_names_stay_inert_in_a_png(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     stories = tuple(Trajectory((name,), (), 1.0, np.array([float(i)])) for i, name in enumerate(HOSTILE))
     lottery = Lottery((Objective("$x^$"),), np.full(len(stories), 1 / len(stories)), stories)
     lottery_picture(lottery, "$\\oops$").png(tmp_path / "x.png")
@@ -206,7 +203,6 @@ def test_hostile_names_stay_inert_in_a_png(tmp_path: Path) -> None:
 
 
 def test_a_picture_too_tall_for_the_painter_is_made_coarser(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     Picture(300, 90_000, (Text(10, 20, "x"),), "tall").png(tmp_path / "x.png")
     data = (tmp_path / "x.png").read_bytes()
     assert int.from_bytes(data[20:24]) <= 30_000
