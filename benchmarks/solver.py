@@ -217,8 +217,10 @@ def scipy_major_peer(layer: Layer, weights: Array, steps: int) -> Run:
 def storm_peer(layer: Layer, weights: Array, steps: int) -> Run:
     """Storm's step-bounded expected reward, through stormpy; it returns values and no policy."""
     import stormpy
+    from stormpy import models
+    from stormpy.datastructures import SparseMatrixBuilder
 
-    builder = stormpy.SparseMatrixBuilder(0, 0, 0, force_dimensions=False, has_custom_row_grouping=True)
+    builder = SparseMatrixBuilder(rows=0, columns=0, entries=0, force_dimensions=False, has_custom_row_grouping=True)
     for state in range(layer.states):
         builder.new_row_group(int(layer.state_ptr[state]))
         for choice in range(layer.state_ptr[state], layer.state_ptr[state + 1]):
@@ -228,19 +230,19 @@ def storm_peer(layer: Layer, weights: Array, steps: int) -> Run:
                 merged[goal] = merged.get(goal, 0.0) + float(layer.prob[entry])
             for goal in sorted(merged):
                 builder.add_next_value(int(choice), goal, merged[goal])
-    labels = stormpy.storage.StateLabeling(layer.states)
+    labels = models.StateLabeling(layer.states)
     labels.add_label("init")
     labels.add_label_to_state("init", 0)
-    rewards = stormpy.SparseRewardModel(optional_state_action_reward_vector=(layer.reward @ weights).tolist())
-    parts = stormpy.SparseModelComponents(
+    rewards = models.SparseRewardModel(optional_state_action_reward_vector=(layer.reward @ weights).tolist())
+    parts = models.SparseModelComponents(
         transition_matrix=builder.build(), state_labeling=labels, reward_models={"sum": rewards}
     )
-    process = stormpy.storage.SparseMdp(parts)
+    process = models.SparseMdp(parts)
     wanted = stormpy.parse_properties(f'R{{"sum"}}max=? [C<={steps}]')[0]
 
     def run() -> Array:
         result = stormpy.model_checking(process, wanted, only_initial_states=False)
-        return np.asarray(result.get_values())
+        return np.asarray(result.get_finite_value_vector())
 
     return run
 

@@ -287,17 +287,27 @@ class Question:
 class Recommendation:
     """What is recommended, and how much can be said for it.
 
-    ``weights`` are the estimated importances of the gains, summing to 1. ``regret_bound`` is the certificate: the
-    share of the best possible gain that may be lost at most, whatever the person's true weights (``None`` where the
-    strategy gives none). ``complete`` says whether the strategy asked all it wanted; ``reason`` why it stopped.
+    Three levels of certainty are never blurred. ``likely_regret`` and ``likely_worst`` are the mean and the 95% quantile
+    of the relative regret for a person who answers as this one did and errs now and then. ``regret_bound`` is the
+    certificate: the share of the best possible gain that may be lost at most, for every preference consistent with the
+    answers (without the ``doubtful`` ones). ``robust_bound`` is the same if any one more of the answers were wrong.
+    Where a strategy cannot tell, they are None. All regrets are relative to gains over the reference.
     """
 
     alternative: Alternative
-    weights: Vector
+    weights: Vector  # the estimated importance of each gain, summing to 1
     questions: int
-    reason: str
-    complete: bool = True
+    reason: str  # why the asking stopped
+    complete: bool = True  # whether the strategy asked all it wanted
     regret_bound: float | None = None
+    robust_bound: float | None = None
+    likely_regret: float | None = None
+    likely_worst: float | None = None
+    importance: Matrix | None = None  # [k, 2]: the smallest and largest importance that fits the answers
+    unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
+    runner_up: Alternative | None = None
+    doubtful: tuple[int, ...] = ()  # which answers are probably wrong, counted from 1
+    expected_left: float | None = None  # about how many more questions to the target
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))

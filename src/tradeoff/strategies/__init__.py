@@ -8,10 +8,11 @@ from typing import Any
 from tradeoff.errors import ArgumentError
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy, counted, without_identical, without_implied
+from tradeoff.strategies.careful import careful
 from tradeoff.strategies.certified import certified
 from tradeoff.strategies.paper import paper
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"paper": paper, "certified": certified}
+STRATEGIES: dict[str, Callable[..., Strategy]] = {"careful": careful, "certified": certified, "paper": paper}
 
 
 def start(

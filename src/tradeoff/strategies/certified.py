@@ -43,6 +43,15 @@ FAVOURITES = 10  # alternatives that are best for the most particles
 FRESH = 24  # particles whose true optimum is looked up each time
 LOOK_AHEAD = 10  # questions whose answers are followed through exactly
 USEFUL = 0.03  # bits: a question whose answer is surer than this tells nothing
+WIDE = 30  # alternatives to fall back on when the contenders give no useful question
+CANDIDATES = 4  # for the recommendation, when answers are followed through
+MARGIN = 0.8  # of the target: what is below counts as proved already
+UNLIKELY = 0.05  # answers rarer than this are not followed through
+INFORMATION = 0.2  # what a bit is worth beside the share of the proof that is done
+
+
+# Questions per objective after which the asking ends, target or not: nobody answers more.
+MOST_PER_OBJECTIVE = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +62,20 @@ class Certificate:
     precision: Vector  # [n]
     best: Vector  # [n]: what the best alternative is worth at each ray
     worth: Matrix  # [n, K]: what each known alternative is worth there
-    number: int  # the alternative of least worst-case regret
+    number: int  # the alternative that is recommended
     bound: float  # its worst relative regret
     noticeable: float  # its worst loss in units of the person's precision
 
-    @property
-    def regrets(self) -> Vector:
-        """The relative regret of the recommendation at each ray."""
-        result: Vector = 1 - self.worth[:, self.number] / self.best
+    def regrets_of(self, number: int) -> Vector:
+        """Return the relative regret of an alternative at each ray."""
+        result: Vector = 1 - self.worth[:, number] / self.best
         return result
+
+
+def check_target(target: float) -> None:
+    """Raise an ArgumentError if the target is not a relative regret."""
+    if not 0 < target < 1:
+        raise ArgumentError(f"the target is {target!r}; it is a relative regret between 0 and 1, such as 0.01")
 
 
 def certified(problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0) -> Strategy:
@@ -69,8 +83,7 @@ def certified(problem: Problem, *, target: float = 0.01, lotteries: bool = False
 
     ``lotteries`` allows questions about an alternative that is had only with some probability.
     """
-    if not 0 < target < 1:
-        raise ArgumentError(f"the target is {target!r}; it is a relative regret between 0 and 1, such as 0.01")
+    check_target(target)
     return Certified(problem, target, lotteries, seed).run()
 
 
@@ -88,30 +101,34 @@ class Certified:
         self.random = np.random.default_rng(seed)
         self.known = Known(self.k)
         self.known.add(list(bases.spanner().alternatives))
-        self.cone = Cone.orthant(self.d, 1.0, limit=RAY_LIMIT)
         self.asked: list[tuple[Question, Answer]] = []
         self.unanswered: set[bytes] = set()  # skipped: not to be asked again
-        self.particles = posterior_particles(
-            np.zeros((0, self.d)), np.zeros(0, dtype=int), PARTICLES, self.random, lapse=self.lapse
-        )
+        self.cone = self.everything()
+        self.particles = posterior_particles(*self.answered(), PARTICLES, self.random, lapse=self.lapse)
         self.certificate = self.certify()
+
+    def everything(self) -> Cone:
+        """Return the cone before any answer."""
+        return Cone.orthant(self.d, 1.0, limit=RAY_LIMIT)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def run(self) -> Strategy:
-        """Ask until the target is certified, or nothing more can be learned."""
-        while True:
+        """Ask until the target is reached, or nothing more can be learned."""
+        most = MOST_PER_OBJECTIVE * self.d
+        for left in range(most, 0, -1):
             reason = self.reached()
             if reason is not None:
                 return self.recommend(reason)
             question = self.choose()
             if question is None:
                 return self.recommend("no question is left whose answer could tell more")
-            reply = yield Step(question, lambda: self.recommend("stopped early", complete=False))
+            reply = yield Step(question, lambda: self.recommend("stopped early", complete=False), left)
             if reply is None:
                 self.unanswered.add(question.key)
             else:
                 self.learn(question, reply)
+        return self.recommend(self.reached() or f"{most} questions were not enough to be sure", complete=False)
 
     def reached(self) -> str | None:
         """Return why to stop, if there is a reason to."""
@@ -123,21 +140,27 @@ class Certified:
             return "nothing could be better by as much as you would notice"
         return None
 
-    def learn(self, question: Question, answer: Answer) -> None:
-        """Take an answer in: cut the cone, renew the belief, renew the certificate."""
-        self.asked.append((question, answer))
-        difference = question.difference[self.relevant]
-        smaller = self.cone.add(half_spaces(difference, KINDS[answer]), len(self.asked))
-        if _listed(smaller):  # otherwise there are too many rays: the larger cone is still a valid certificate
-            self.cone = smaller
-        if self.cone.empty:
-            return
-        differences = np.array([q.difference[self.relevant] for q, _ in self.asked])
-        kinds = np.array([KINDS[a] for _, a in self.asked])
+    def answered(self) -> tuple[Matrix, NDArray[np.int64]]:
+        """Return the differences [q, d] and the kinds of answer (+1, 0, -1) so far."""
+        differences = np.array([q.difference[self.relevant] for q, _ in self.asked]).reshape(-1, self.d)
+        return differences, np.array([KINDS[a] for _, a in self.asked], dtype=np.int64)
+
+    def update_belief(self) -> None:
+        """Renew the particles after one more answer."""
+        differences, kinds = self.answered()
         self.particles = posterior_particles(
             differences, kinds, PARTICLES, self.random, self.particles, len(kinds) - 1, lapse=self.lapse
         )
-        self.certificate = self.certify()
+
+    def learn(self, question: Question, answer: Answer) -> None:
+        """Take an answer in: cut the cone, renew the belief, renew the certificate."""
+        self.asked.append((question, answer))
+        smaller = self.cone.add(half_spaces(question.difference[self.relevant], KINDS[answer]), len(self.asked))
+        if self.listed(smaller):  # otherwise there are too many rays: the larger cone is still a valid certificate
+            self.cone = smaller
+        if not self.cone.empty:
+            self.update_belief()
+            self.certificate = self.certify()
 
     # --- knowing ------------------------------------------------------------------------------------------------------
 
@@ -149,27 +172,44 @@ class Certified:
 
     def certify(self) -> Certificate:
         """Return the exact worst case, by one batched call in the directions of the rays."""
-        rays = self.cone.rays
-        weights, precision = rays[:, :-1], rays[:, -1]
-        found = self.memory.best(self.directions(weights))
-        self.known.add(found)
         # Some particles' optima too: rays alone may miss what is best in the middle.
         picked = self.particles[0][:: max(1, PARTICLES // FRESH)]
         self.known.add(self.memory.best(self.directions(picked)))
+        return self.certify_cone(self.cone, remember=True)
+
+    def certify_cone(self, cone: Cone, *, remember: bool) -> Certificate:
+        """Return the worst case over a cone; the optima at its rays are remembered as contenders if asked to."""
+        weights, precision = cone.rays[:, :-1], cone.rays[:, -1]
+        found = self.memory.best(self.directions(weights))
+        if remember:
+            self.known.add(found)
         best = np.einsum("nk,nk->n", weights, np.array([a.value for a in found])[:, self.relevant])
         worth = weights @ self.known.values[:, self.relevant].T
         best = np.maximum(best, worth.max(axis=1))  # the oracle's own optimum, to the last digit
         bounds = (1 - worth / best[:, None]).max(axis=0)
-        number = int(bounds.argmin())
+        number = self.pick(bounds)
         loss = best - worth[:, number]
         with np.errstate(divide="ignore", invalid="ignore"):
             noticeable = np.where(loss > 1e-12, loss / precision, 0.0).max()
         return Certificate(weights, precision, best, worth, number, float(bounds[number]), float(noticeable))
 
+    def pick(self, bounds: Vector) -> int:
+        """Return the alternative to recommend: the one of least worst-case regret."""
+        return int(bounds.argmin())
+
     def recommend(self, reason: str, complete: bool = True) -> Recommendation:
-        """Return the alternative of least worst-case regret, and what is known of it."""
-        certificate = self.certificate
-        empty = self.cone.empty
+        """Return what is recommended and what is known of it."""
+        certificate, empty = self.certificate, self.cone.empty
+        worth = self.particles[0] @ self.known.values[:, self.relevant].T
+        regrets = 1 - worth / worth.max(axis=1, keepdims=True)
+        mine = regrets[:, certificate.number]
+        mean = regrets.mean(axis=0)
+        mean[certificate.number] = np.inf
+        importance = np.zeros((self.k, 2))
+        importance[self.relevant] = np.stack([certificate.rays.min(axis=0), certificate.rays.max(axis=0)], axis=1)
+        wide = (importance[:, 1] - importance[:, 0] > 0.5) & (certificate.bound <= self.target)
+        names = [o.name for o in self.problem.objectives]
+        fixed = set(range(self.k)) - set(self.relevant.tolist())
         return Recommendation(
             self.known.alternatives[certificate.number],
             self.directions(self.particles[0].mean(axis=0)[None, :])[0],
@@ -177,14 +217,27 @@ class Certified:
             reason,
             complete=complete and not empty,
             regret_bound=None if empty else certificate.bound,
+            likely_regret=float(mine.mean()),
+            likely_worst=float(np.quantile(mine, 0.95)),
+            importance=importance,
+            unidentified=tuple(names[j] for j in range(self.k) if wide[j] or j in fixed),
+            runner_up=self.known.alternatives[int(mean.argmin())] if len(mean) > 1 else None,
+            expected_left=self.expected_left(),
         )
+
+    def expected_left(self) -> float:
+        """Return about how many more questions bring the bound to the target, at the pace so far."""
+        bound = max(self.certificate.bound, self.target)
+        # A bound falls by a constant factor per question; before any answer, from 1 to 1% in about 2 per objective.
+        pace = (np.log(1 / bound) + np.log(100)) / (len(self.asked) + 2 * self.d)
+        return float(np.log(bound / self.target) / pace)
 
     # --- choosing -----------------------------------------------------------------------------------------------------
 
     def contenders(self, regrets: Matrix) -> list[int]:
         """Return the alternatives that questions are made of: the recommendation, its rivals, the favourites."""
         certificate = self.certificate
-        order = np.argsort(-certificate.regrets, kind="stable")
+        order = np.argsort(-certificate.regrets_of(certificate.number), kind="stable")
         rivals = list(dict.fromkeys(certificate.worth[order[:400]].argmax(axis=1).tolist()))[:CHALLENGERS]
         counts = np.bincount(regrets.argmin(axis=1), minlength=len(self.known.alternatives))
         favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
@@ -194,66 +247,91 @@ class Certified:
         """Return the question to ask next, or None if no answer could tell anything."""
         worth = self.particles[0] @ self.known.values[:, self.relevant].T
         regrets = 1 - worth / worth.max(axis=1, keepdims=True)
-        numbers = self.contenders(regrets)
-        alternatives = [self.known.alternatives[i] for i in numbers]
-        pool = pool_of(alternatives, self.relevant, self.particles, self.lotteries)
-        open_ = np.array([q.key not in self.unanswered for q in pool.questions], dtype=bool)
-        if not open_.any():
+        question = self.choose_among(self.contenders(regrets), regrets)
+        if question is None:  # look further afield before giving up
+            everybody = [
+                self.certificate.number,
+                *self.certificate.worth.argmax(axis=1).tolist(),
+                *regrets.argmin(axis=1).tolist(),
+                *np.argsort(regrets.mean(axis=0), kind="stable")[:WIDE].tolist(),
+            ]
+            question = self.choose_among(list(dict.fromkeys(everybody))[: 2 * WIDE], regrets)
+        return question
+
+    def choose_among(self, numbers: list[int], regrets: Matrix) -> Question | None:
+        """Return the best question about pairs of these alternatives, if any is of use.
+
+        Every question is judged by how much it tells about which recommendation to make and, for the most promising
+        ones, by how much of the proof would be left after each answer: the cone is cut and its rays listed.
+        """
+        pool = pool_of([self.known.alternatives[i] for i in numbers], self.relevant, self.particles, self.lotteries)
+        if not len(pool):
             return None
         answers = predicted(self.particles, pool.differences)
         shares = answers.mean(axis=1)
         surprise = entropy(shares)
+        removed = self.removed(pool, shares)
+        useful = (surprise >= USEFUL) | (removed > 0.02)
+        useful &= np.array([q.key not in self.unanswered for q in pool.questions], dtype=bool)
+        if not useful.any():
+            return None
+        told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + 0.3 * surprise
         sure = np.quantile(regrets[:, self.certificate.number], 0.95) <= self.target / 2
-        useful = open_ & (surprise >= USEFUL)
-        if not sure and useful.any():
-            labels = cover(regrets <= self.target / 2 + 1e-12)
-            scores = information(answers.astype(float), labels) + 0.3 * surprise
-            return pool.questions[easiest(scores, pool, self.particles, allowed=useful)]
-        return self.prove(pool, open_, shares, surprise)
+        promising = [removed + 0.1 * surprise] if sure else [removed + 0.1 * surprise, told]
+        shortlist = {
+            int(i)
+            for score in promising
+            for i in np.argsort(-np.where(useful, score, -np.inf), kind="stable")[:LOOK_AHEAD]
+            if useful[i]
+        }
+        scores = np.full(len(pool), -np.inf)
+        before = max(self.unproved(self.certificate.rays), 1e-12)
+        for i in sorted(shortlist):
+            after = self.expected_unproved(pool.differences[i], shares[:, i], before)
+            scores[i] = 1 - after / before + 0.05 * surprise[i] + (0.0 if sure else INFORMATION * told[i])
+        return pool.questions[easiest(scores, pool, self.particles, allowed=scores > -np.inf)]
 
-    def prove(
-        self, pool: Pool, open_: NDArray[np.bool_], shares: NDArray[np.float64], surprise: Vector
-    ) -> Question | None:
-        """Return the question that does most for the certificate: which rays each answer would cut off, looked up exactly."""
+    def removed(self, pool: Pool, shares: NDArray[np.float64]) -> Vector:
+        """Return the expected share of the bad rays' excess regret that the answer to each question cuts off."""
         certificate = self.certificate
-        excess = np.maximum(certificate.regrets - 0.8 * self.target, 0.0)
+        excess = np.maximum(certificate.regrets_of(certificate.number) - MARGIN * self.target, 0.0)
         gains = certificate.rays @ pool.differences.T
         least = certificate.precision[:, None]
         stays = (gains >= least - 1e-9, np.abs(gains) <= least + 1e-9, gains <= -least + 1e-9)
-        kept = sum(share * (excess @ stay) for share, stay in zip(shares, stays, strict=True)) / max(
-            excess.sum(), 1e-12
-        )
-        removed = 1 - np.asarray(kept)
-        useful = open_ & ((surprise >= USEFUL) | (removed > 0.02))
-        if not useful.any():
-            return None
-        order = np.argsort(-np.where(useful, removed + 0.1 * surprise, -np.inf), kind="stable")[:LOOK_AHEAD]
-        order = order[useful[order]]
-        before = self.left_to_refute(certificate.rays)
-        scores = np.full(len(pool), -np.inf)
-        for i in order:
-            after = 0.0
-            for answer, share in zip(ANSWERS, shares[:, i], strict=True):
-                if share < 0.15:  # too unlikely to matter for the choice
-                    after += share * before
-                    continue
-                smaller = self.cone.add(half_spaces(pool.differences[i], KINDS[answer]), -1)
-                if _listed(smaller) and not smaller.empty:
-                    after += share * self.left_to_refute(smaller.rays[:, :-1])
-            scores[i] = 1 - after / max(before, 1e-12) + 0.05 * surprise[i]
-        return pool.questions[easiest(scores, pool, self.particles, allowed=scores > -np.inf)]
+        kept = np.sum([share * (excess @ stay) for share, stay in zip(shares, stays, strict=True)], axis=0)
+        result: Vector = 1 - kept / max(float(excess.sum()), 1e-12)
+        return result
 
-    def left_to_refute(self, rays: Matrix) -> float:
-        """Return how much is left to be proved: by how much each known alternative may still beat the recommendation."""
+    def expected_unproved(self, difference: Vector, shares: Vector, before: float) -> float:
+        """Return how much will be left to prove after a question, on average over its answers."""
+        after = 0.0
+        for answer, share in zip(ANSWERS, shares, strict=True):
+            if share < UNLIKELY:
+                after += share * before
+                continue
+            smaller = self.cone.add(half_spaces(difference, KINDS[answer]), -1)
+            if self.listed(smaller) and not smaller.empty:
+                after += share * self.unproved(smaller.rays[:, :-1])
+        return after
+
+    def unproved(self, rays: Matrix) -> float:
+        """Return how much is left to prove over some rays: over every rival, the root of how much it may still win by.
+
+        The recommendation may change with the answer, so the best of a few candidates for it counts.
+        """
         worth = rays @ self.known.values[:, self.relevant].T
-        mine = worth[:, [self.certificate.number]]
-        worst = (1 - mine / np.maximum(worth, 1e-12)).max(axis=0)
-        return float(np.maximum(worst - 0.8 * self.target, 0.0).sum())
+        worst = (1 - worth / worth.max(axis=1, keepdims=True)).max(axis=0)
+        safe = np.maximum(worth, 1e-12)
+        found = [
+            np.sqrt(np.maximum((1 - worth[:, [x]] / safe).max(axis=0) - MARGIN * self.target, 0.0)).sum()
+            for x in np.argsort(worst, kind="stable")[:CANDIDATES]
+        ]
+        return float(min(found))
 
-
-def _listed(cone: Cone) -> bool:
-    """Return whether the rays of a cone are few enough to be listed."""
-    try:
-        return cone.rays is not None
-    except TooManyRays:
-        return False
+    @staticmethod
+    def listed(cone: Cone) -> bool:
+        """Return whether the rays of a cone are few enough to be listed."""
+        try:
+            return cone.rays is not None
+        except TooManyRays:
+            return False
