@@ -100,7 +100,7 @@ def by_highs(points: Matrix, weights: Vector) -> Result:
 
 def the_papers() -> Contender:
     """Return Algorithm 3 as printed, which lives with the tests."""
-    path = Path(__file__).resolve().parent.parent / "tests" / "represent" / "naive_c4.py"
+    path = Path(__file__).resolve().parent.parent / "tests" / "representation" / "naive_c4.py"
     spec = importlib.util.spec_from_file_location("naive_c4", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -20,6 +20,7 @@ from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies import STRATEGIES, start
 from tradeoff.strategies.base import Reply, Step, Strategy
+from tradeoff.strategies.polytope import Cone, half_spaces
 
 FORMAT = "tradeoff-log/1"
 
@@ -185,6 +186,17 @@ class Interview:
     def answers(self) -> tuple[Record, ...]:
         """The answers that the strategy has used, in its order: (number, question, answer or None if skipped)."""
         return tuple(self._used)
+
+    def conflicts(self) -> tuple[Record, ...]:
+        """Return the smallest set of answers that cannot all hold for any weights and precision; empty if all can.
+
+        Any of them can be taken back with ``undo(number)``.
+        """
+        cone = Cone.orthant(len(self.problem.objectives), 1.0)
+        given = {number: (number, question, answer) for number, question, answer in self._used if answer is not None}
+        for number, question, answer in given.values():
+            cone = cone.add(half_spaces(question.difference, answer.sign), number)
+        return tuple(given[number] for number in cone.conflict())  # type: ignore[index]
 
     @property
     def log(self) -> tuple[Event, ...]:

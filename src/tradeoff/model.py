@@ -253,6 +253,17 @@ class Answer(Enum):
     SAME = "same"  # the paper's "indistinguishable"
 
     @property
+    def sign(self) -> int:
+        """1 for the first, -1 for the second, 0 for about equal."""
+        match self:
+            case Answer.FIRST:
+                return 1
+            case Answer.SECOND:
+                return -1
+            case Answer.SAME:
+                return 0
+
+    @property
     def swapped(self) -> Answer:
         """The same preference when the two alternatives change places."""
         match self:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.strategies.polytope import Cone
+from tradeoff.strategies.sampling import half_spaces
 
 # What a strategy receives: an answer, or None for "skip": nothing was said, and something else should be asked.
 Reply: TypeAlias = Answer | None
@@ -75,22 +76,9 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
 
     def learn(question: Question, answer: Answer) -> None:
         nonlocal cone
-        for half_space in half_spaces(question, answer):
-            cone = cone.add(half_space, len(cone.labels))
+        cone = cone.add(half_spaces(question.difference, answer.sign), len(cone.labels))
 
     return (yield from _answering(inner, known, learn))
-
-
-def half_spaces(question: Question, answer: Answer) -> list[np.ndarray]:
-    """Return what an answer says about z = (weights, precision), as rows a with a @ z >= 0."""
-    d = question.difference
-    match answer:
-        case Answer.FIRST:
-            return [np.append(d, -1.0)]
-        case Answer.SECOND:
-            return [np.append(-d, -1.0)]
-        case Answer.SAME:
-            return [np.append(d, 1.0), np.append(-d, 1.0)]
 
 
 def _answering(

@@ -6,6 +6,8 @@ stop. An answer that is more likely wrong than right is set aside, and said so; 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ from tradeoff.model import Answer, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.certified import Certificate, Certified, check_target
-from tradeoff.strategies.choosing import KINDS, Pool, cover, easiest, entropy, information, pool_of, predicted
+from tradeoff.strategies.choosing import Pool, cover, easiest, entropy, information, pool_of, predicted
 from tradeoff.strategies.polytope import Cone
 from tradeoff.strategies.sampling import consistent, half_spaces
 
@@ -53,7 +55,8 @@ class Careful(Certified):
         """Return which particle would be content with which alternative: within the target, or no loss they notice."""
         worth = self.particles[0] @ self.known.values[:, self.relevant].T
         loss = worth.max(axis=1, keepdims=True) - worth
-        return (regrets <= self.target) | (loss <= self.particles[1][:, None])
+        result: NDArray[np.bool_] = (regrets <= self.target) | (loss <= self.particles[1][:, None])
+        return result
 
     def pick(self, bounds: NDArray[np.float64]) -> int:
         """Return the alternative of least expected regret."""
@@ -92,7 +95,7 @@ class Careful(Certified):
         for i in range(first, len(self.asked)):
             if i not in flagged:
                 question, answer = self.asked[i]
-                cone = cone.add(half_spaces(question.difference[self.relevant], KINDS[answer]), i)
+                cone = cone.add(half_spaces(question.difference[self.relevant], answer.sign), i)
         return cone
 
     # --- asking -------------------------------------------------------------------------------------------------------
@@ -109,7 +112,8 @@ class Careful(Certified):
         numbers = self.contenders(regrets)
         pool = pool_of([self.known.alternatives[i] for i in numbers], self.relevant, self.particles, self.lotteries)
         pool = self.with_doubtful(pool)
-        answers = predicted(self.particles, pool.differences) * (1 - 1.5 * self.lapse) + self.lapse / 2
+        meant = predicted(self.particles, pool.differences).astype(np.float64)
+        answers = meant * (1 - 1.5 * self.lapse) + self.lapse / 2
         slips = float(entropy(np.array([1 - self.lapse, self.lapse / 2, self.lapse / 2])))
         told = information(answers, cover(self.content(regrets)))
         scores = told + 0.3 * np.maximum(entropy(answers.mean(axis=1)) - slips, 0.0)
@@ -150,8 +154,6 @@ class Careful(Certified):
 
     def recommend(self, reason: str, complete: bool = True) -> Recommendation:
         """Return what is likely best, with all three levels of certainty."""
-        from dataclasses import replace
-
         made = super().recommend(reason, complete)
         robust = max((self.bound_without(i) for i in range(len(self.asked)) if i not in self.flagged), default=1.0)
         return replace(

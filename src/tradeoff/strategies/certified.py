@@ -20,7 +20,6 @@ from tradeoff.strategies.base import Step, Strategy
 from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.choosing import (
     ANSWERS,
-    KINDS,
     Pool,
     cover,
     easiest,
@@ -143,7 +142,7 @@ class Certified:
     def answered(self) -> tuple[Matrix, NDArray[np.int64]]:
         """Return the differences [q, d] and the kinds of answer (+1, 0, -1) so far."""
         differences = np.array([q.difference[self.relevant] for q, _ in self.asked]).reshape(-1, self.d)
-        return differences, np.array([KINDS[a] for _, a in self.asked], dtype=np.int64)
+        return differences, np.array([a.sign for _, a in self.asked], dtype=np.int64)
 
     def update_belief(self) -> None:
         """Renew the particles after one more answer."""
@@ -155,7 +154,7 @@ class Certified:
     def learn(self, question: Question, answer: Answer) -> None:
         """Take an answer in: cut the cone, renew the belief, renew the certificate."""
         self.asked.append((question, answer))
-        smaller = self.cone.add(half_spaces(question.difference[self.relevant], KINDS[answer]), len(self.asked))
+        smaller = self.cone.add(half_spaces(question.difference[self.relevant], answer.sign), len(self.asked))
         if self.listed(smaller):  # otherwise there are too many rays: the larger cone is still a valid certificate
             self.cone = smaller
         if not self.cone.empty:
@@ -309,7 +308,7 @@ class Certified:
             if share < UNLIKELY:
                 after += share * before
                 continue
-            smaller = self.cone.add(half_spaces(difference, KINDS[answer]), -1)
+            smaller = self.cone.add(half_spaces(difference, answer.sign), -1)
             if self.listed(smaller) and not smaller.empty:
                 after += share * self.unproved(smaller.rays[:, :-1])
         return after

@@ -14,7 +14,6 @@ from tradeoff.strategies.sampling import Particles
 
 # The answers in the order of every array of answers here.
 ANSWERS = (Answer.FIRST, Answer.SAME, Answer.SECOND)
-KINDS = {Answer.FIRST: 1, Answer.SAME: 0, Answer.SECOND: -1}
 
 # Among questions that tell nearly as much as the best, the easiest is asked.
 NEARLY_BEST = 0.9
@@ -118,7 +117,8 @@ def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDAr
 def easiest(scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_] | None = None) -> int:
     """Return the question to ask: of those nearly as good as the best, a real comparison of few differing objectives."""
     usable = scores if allowed is None else np.where(allowed, scores, -np.inf)
-    good = np.flatnonzero(usable >= NEARLY_BEST * usable.max())
+    best = float(usable.max())
+    good = np.flatnonzero(usable >= best - (1 - NEARLY_BEST) * abs(best))
     differing = (np.abs(pool.differences[good]) > 1e-9).sum(axis=1)
     weights, precision = particles
     clear = np.mean(np.abs(weights @ pool.differences[good].T) / precision[:, None] > 1.0, axis=0)
