@@ -318,6 +318,7 @@ class Recommendation:
     unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, counted from 1
+    target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many more questions to the target
 
     def __post_init__(self) -> None:

@@ -221,6 +221,7 @@ class Certified:
             importance=importance,
             unidentified=tuple(names[j] for j in range(self.k) if wide[j] or j in fixed),
             runner_up=self.known.alternatives[int(mean.argmin())] if len(mean) > 1 else None,
+            target=self.target,
             expected_left=self.expected_left(),
         )
 

@@ -246,6 +246,7 @@ class Keeper:
 
 def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> None:
     """Ask a person until nothing is left to ask or they quit; on Ctrl-C say how to go on, and pass it on."""
+    from tradeoff.apps.cli.conflicts import settle
     from tradeoff.apps.cli.keys import answers_from
     from tradeoff.apps.cli.pages import cell
 
@@ -253,9 +254,12 @@ def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> No
     out.print("There are no wrong answers. Press ? for help.")
     try:
         with answers_from(sys.stdin) as next_key:
-            while (question := keeper.ask()) is not None:
-                show(keeper, problem, question, out)
-                if not hear(keeper, problem, out, next_key):
+            while True:
+                while (question := keeper.ask()) is not None:
+                    show(keeper, problem, question, out)
+                    if not hear(keeper, problem, out, next_key):
+                        return
+                if not settle(keeper, problem, out, next_key):
                     return
     except KeyboardInterrupt:
         part(keeper, out, call)
@@ -375,12 +379,11 @@ def simulated(problem: AnyProblem, weights: Sequence[float], precision: float) -
 
 def answer_all(keeper: Keeper, problem: AnyProblem, person: LinearUser, out: Console | None) -> None:
     """Let a simulated person answer everything, and print each answer in a line or two."""
-    from tradeoff.apps.cli.cards import print_answered
+    from tradeoff.apps.cli.cards import SAYS, print_answered
 
-    says = {"first": "A", "second": "B", "same": "about equal"}
     while (question := keeper.ask()) is not None:
         number, answer = keeper.number, person(question)
         keeper.interview.tell(answer)
         keeper.keep()
         if out is not None:
-            print_answered(out, problem, question, number, says[answer.value])
+            print_answered(out, problem, question, number, SAYS[answer.value])

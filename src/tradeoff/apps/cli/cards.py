@@ -218,6 +218,10 @@ def print_differences(
         out.print(cell(f"same for both: {', '.join(same)}"))
 
 
+# What a person is quoted as having said.
+SAYS = {"first": "A", "second": "B", "same": "about equal"}
+
+
 def print_answered(out: Console, problem: AnyProblem, question: Question, number: int, answer: str) -> None:
     """Print a question and its answer in a line or two: only how the two alternatives differ."""
     parts = difference(problem.show(question.first), problem.show(question.second), problem.scale).objectives
@@ -236,17 +240,33 @@ def certificate_line(recommendation: Recommendation) -> str | None:
     """Return how good the recommendation provably is, or None where nothing was proved; rounded so as not to flatter.
 
     >>> from tradeoff.model import NOTHING, Alternative
-    >>> certificate_line(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, "", regret_bound=0.0312))
-    'Within 4% of the best plan for you, whatever you would answer next.'
+    >>> worst = {"regret_bound": 0.0312, "expected_left": 2.6, "target": 0.01}
+    >>> certificate_line(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, "", complete=False, **worst))
+    'Within 4% of the best plan for you, whatever you would answer next; about 3 more questions to 1%.'
     """
     bound = recommendation.regret_bound
     if bound is None or bound >= 1:
         return None
     if bound <= 1e-9:
         return "No plan is better for you, whatever you would answer next."
-    tenths = math.ceil(1000 * bound - 1e-9)
-    percent = f"{tenths / 10:g}" if tenths < 10 else f"{math.ceil(100 * bound - 1e-9)}"
-    return f"Within {percent}% of the best plan for you, whatever you would answer next."
+    line = f"Within {percent_up(bound)} of the best plan for you, whatever you would answer next"
+    likely, aim, left = recommendation.likely_worst, recommendation.target, recommendation.expected_left
+    if likely is not None and likely < 0.9 * bound:
+        line += f", and very likely within {percent_up(likely)}"
+    if aim is not None and left is not None and bound > aim and not recommendation.complete:
+        count = max(1, round(left))
+        line += f"; about {count} more {'question' if count == 1 else 'questions'} to {100 * aim:g}%"
+    return line + "."
+
+
+def percent_up(share: float) -> str:
+    """Return a share in per cent, rounded up so as not to flatter.
+
+    >>> percent_up(0.0312), percent_up(0.0031), percent_up(0.0)
+    ('4%', '0.4%', '0.1%')
+    """
+    tenths = max(1, math.ceil(1000 * share - 1e-9))
+    return f"{tenths / 10:g}%" if tenths < 10 else f"{math.ceil(100 * share - 1e-9)}%"
 
 
 def print_recommendation(out: Console, problem: AnyProblem, recommendation: Recommendation, finished: bool) -> None:

@@ -1,0 +1,38 @@
+"""Answers that cannot all hold: they are shown, and any of them can be taken back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tradeoff.apps.cli.ask import Keeper
+    from tradeoff.apps.cli.keys import NextKey
+    from tradeoff.sources import AnyProblem
+
+
+def settle(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -> bool:
+    """Show the smallest set of answers that contradict each other, if any; return whether one was taken back."""
+    from tradeoff.apps.cli import keys
+    from tradeoff.apps.cli.cards import SAYS, print_answered
+
+    conflict = keeper.interview.conflicts()
+    if not conflict:
+        return False
+    out.print(
+        "\nThese answers cannot all be meant: whatever matters to you, one of them must be a slip.", style="yellow"
+    )
+    for place, (_, question, answer) in enumerate(conflict, start=1):
+        print_answered(out, problem, question, place, "skipped" if answer is None else SAYS[answer.value])
+    last = len(conflict)
+    possible = f"Press 1 to {last} to take that answer back and go on, or q to end here."
+    while True:
+        key = next_key(lambda: out.print(possible, style="bold"))
+        if key.lower() in ("q", keys.END):
+            return False
+        if key.isdecimal() and 1 <= int(key) <= last:
+            keeper.interview.undo(conflict[int(key) - 1][0])
+            keeper.keep()
+            out.print("That answer is taken back.")
+            return True
