@@ -43,14 +43,17 @@ class Interview:
     def __init__(
         self,
         problem: Problem,
-        strategy: str = "paper",
+        strategy: str = "careful",
         *,
         max_questions: int | None = None,
         skip_implied: bool | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         **options: Any,
     ) -> None:
-        """``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers."""
+        """``strategy``: "careful" for people, "certified" for answers that are always right, or "paper".
+
+        ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers.
+        """
         if strategy not in STRATEGIES:
             raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
         if max_questions is not None and (isinstance(max_questions, bool) or max_questions < 0):

@@ -119,14 +119,26 @@ class Catalogue(Framed):
 
     def _winners(self, rows: Matrix) -> Indices:
         """Return the index of the best item per row."""
-        # einsum adds the objectives up in one fixed order, so that a row's winner does not depend on the batch it is in
-        # (BLAS picks another kernel for another shape, and the last digit with it).
-        scores = np.einsum("nk,bk->bn", self.gains, rows, optimize=False)
         # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
-        tolerance = SAME * np.abs(rows).sum(axis=1, keepdims=True)
-        tied = scores >= scores.max(axis=1, keepdims=True) - tolerance
-        winners: Indices = np.where(tied, self.gains.sum(axis=1), -np.inf).argmax(axis=1)
+        tolerance = SAME * np.abs(rows).sum(axis=1)
+        rough = rows @ self.gains.T
+        row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
+        # The product above may differ in its last digit with the size of the batch. So it only narrows the choice down;
+        # scores that decide are added up in one fixed order, and a row's winner does not depend on the batch it is in.
+        scores = np.zeros(len(row))
+        for j in range(rows.shape[1]):
+            scores += self.gains[item, j] * rows[row, j]
+        best = np.maximum.reduceat(scores, np.searchsorted(row, np.arange(len(rows))))
+        tied = scores >= (best - tolerance)[row]
+        row, item = row[tied], item[tied]
+        order = np.lexsort((item, -self._totals[item], row))
+        winners: Indices = item[order][np.searchsorted(row[order], np.arange(len(rows)))]
         return winners
+
+    @cached_property
+    def _totals(self) -> Vector:
+        """The total gain of each item, which breaks ties."""
+        return self.gains.sum(axis=1)
 
     def alternative(self, item: int | str) -> Alternative:
         """Return an item, by number or name, as an alternative."""

@@ -286,12 +286,8 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
 
     asked = False
 
-    def prompt() -> None:
-        if not asked:
-            out.print(PROMPT, style="bold")
-
     while True:
-        key = next_key(prompt)
+        key = next_key(None if asked else lambda: out.print(PROMPT, style="bold"))
         asked = True
         match key.lower():
             case "a" | "b" | "=" | "e" as meant:

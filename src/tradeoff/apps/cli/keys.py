@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO, TypeAlias
 
-# Prints the prompt with what it is given, and returns the key.
-NextKey: TypeAlias = Callable[[Callable[[], None]], str]
+# Prints the prompt with what it is given, and returns the key; None where the prompt is still there from before.
+NextKey: TypeAlias = Callable[[Callable[[], None] | None], str]
 
 # What is read when there is nothing more to read.
 END = ""
@@ -45,12 +45,13 @@ def _next_line(stream: TextIO) -> str:
 
 if sys.platform == "win32":
 
-    def _windows_key(prompt: Callable[[], None]) -> str:
+    def _windows_key(prompt: Callable[[], None] | None) -> str:
         import msvcrt
 
-        while msvcrt.kbhit():
-            msvcrt.getwch()
-        prompt()
+        if prompt is not None:
+            while msvcrt.kbhit():
+                msvcrt.getwch()
+            prompt()
         key = msvcrt.getwch()
         if key == "\x03":
             raise KeyboardInterrupt
@@ -67,10 +68,11 @@ else:
     def _single_keys(descriptor: int) -> Iterator[NextKey]:
         before = termios.tcgetattr(descriptor)
 
-        def next_key(prompt: Callable[[], None]) -> str:
+        def next_key(prompt: Callable[[], None] | None) -> str:
             # Each time anew: the program may have been stopped and continued, which gives the terminal back.
-            tty.setcbreak(descriptor, termios.TCSAFLUSH)
-            prompt()
+            tty.setcbreak(descriptor, termios.TCSADRAIN if prompt is None else termios.TCSAFLUSH)
+            if prompt is not None:
+                prompt()
             return _posix_key(descriptor)
 
         try:
