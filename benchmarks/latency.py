@@ -4,8 +4,9 @@
 
 Simulated interviews of people whose precision is 1% of their best. Every interview is about a problem that nobody was
 asked about before, so that no solved direction is found in the shared memory; what happens before the first question
-is the column "first question". A wait is telling the answer and asking for the next question. "Looking" is the time
-that the recommendation with all its bounds takes, which is worked out only where it is shown.
+is the column "first question". A wait is telling the answer and asking for the next question; after the last answer
+there is none, and what that takes is the column "result". "Looking" is the time that the recommendation with all its
+bounds takes, which is worked out only where it is shown.
 
 Where the time goes is measured in interviews of its own, with timers around the functions of the strategies; a
 function's time is its own, without that of other timed functions that it calls. The exit code is 0 whether or not the
@@ -64,12 +65,13 @@ class Row:
 
 @dataclass(eq=False)
 class Waits:
-    """Seconds, one entry a wait (and one an interview for ``first``)."""
+    """Seconds, one entry a wait (and one an interview for ``first`` and ``result``)."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     looking: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
+    result: list[float] = field(default_factory=list)
 
 
 # --- problems ---------------------------------------------------------------------------------------------------------
@@ -122,11 +124,15 @@ def interview(problem: Problem, strategy: str, number: int, waits: Waits) -> Non
         wall, cpu = time.perf_counter(), time.process_time()
         held.tell(answer)
         question = held.ask()
-        waits.wall.append(time.perf_counter() - wall)
-        waits.cpu.append(time.process_time() - cpu)
-        wall = time.perf_counter()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        if question is None:
+            waits.result.append(wall)
+            return
+        waits.wall.append(wall)
+        waits.cpu.append(cpu)
+        begin = time.perf_counter()
         _ = held.recommendation
-        waits.looking.append(time.perf_counter() - wall)
+        waits.looking.append(time.perf_counter() - begin)
 
 
 def milliseconds(seconds: Sequence[float], quantile: float) -> float:
@@ -151,6 +157,7 @@ def measure(row: Row, strategy: str, answers: int, progress: Progress) -> dict[s
         with timers.running(problem):
             interview(problem, strategy, again, timed)
     progress.remove_task(task)
+    told = max(1, len(timed.wall) + len(timed.result))
     return {
         "row": row.name,
         "strategy": strategy,
@@ -163,11 +170,12 @@ def measure(row: Row, strategy: str, answers: int, progress: Progress) -> dict[s
         "cpu_p95_ms": milliseconds(waits.cpu, 0.95),
         "looking_p95_ms": milliseconds(waits.looking, 0.95),
         "first_question_ms": milliseconds(waits.first, 0.5),
+        "result_ms": milliseconds(waits.result, 0.5),
         "target_ms": row.target,
-        "timed_answers": len(timed.wall),
-        "split_ms": timers.per_answer(max(1, len(timed.wall)), timers.by_kind),
-        "functions_ms": timers.per_answer(max(1, len(timed.wall)), timers.by_name),
-        "calls": {name: count / max(1, len(timed.wall)) for name, count in timers.calls.items()},
+        "timed_answers": told,
+        "split_ms": timers.per_answer(told, timers.by_kind),
+        "functions_ms": timers.per_answer(told, timers.by_name),
+        "calls": {name: count / told for name, count in timers.calls.items()},
     }
 
 
@@ -301,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     answers = given.answers or (10 if given.quick else 60)
     print("milliseconds between an answer and the next question, one thread\n")
     print(f"{'problem':<26} {'strategy':<10} {'answers':>7} {'median':>7} {'p95':>7} {'most':>7} {'CPU median':>10} "
-          f"{'CPU p95':>8} {'looking p95':>11} {'first question':>14}")  # fmt: skip
+          f"{'CPU p95':>8} {'looking p95':>11} {'first question':>14} {'result':>7}")  # fmt: skip
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -312,7 +320,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"{row.name:<26} {strategy:<10} {found['answers']:>7} {found['median_ms']:>7.1f} "
                       f"{found['p95_ms']:>7.1f} {found['most_ms']:>7.1f} {found['cpu_median_ms']:>10.1f} "
                       f"{found['cpu_p95_ms']:>8.1f} {found['looking_p95_ms']:>11.1f} "
-                      f"{found['first_question_ms']:>14.1f}", flush=True)  # fmt: skip
+                      f"{found['first_question_ms']:>14.1f} {found['result_ms']:>7.1f}", flush=True)  # fmt: skip
                 if given.json:
                     given.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     for found in results:

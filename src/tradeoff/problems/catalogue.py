@@ -138,7 +138,8 @@ class Catalogue(Framed):
     @cached_property
     def _totals(self) -> Vector:
         """The total gain of each item, which breaks ties."""
-        return self.gains.sum(axis=1)
+        totals: Vector = self.gains.sum(axis=1)
+        return totals
 
     def alternative(self, item: int | str) -> Alternative:
         """Return an item, by number or name, as an alternative."""

@@ -135,7 +135,8 @@ class Certified:
             return "the answers contradict each other; take one of them back to go on"
         if self.certificate.bound <= self.target:
             return f"certified: at most {100 * self.target:g}% of the best possible gain can be lost"
-        if self.certificate.noticeable <= 1:
+        # "About equal" puts rays where a loss is exactly the precision: equality must count, whatever its last digit.
+        if self.certificate.noticeable <= 1 + 1e-9:
             return "nothing could be better by as much as you would notice"
         return None
 
