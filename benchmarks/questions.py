@@ -12,8 +12,9 @@ catalogues lie on a sphere; correlated ones have a Gaussian copula. Gains are sc
 The certified strategies' certificates are checked after every answer, the others' at the end.
 
 The floor is the base-2 logarithm of how many alternatives must be told apart: the size of a greedy cover of 2,000 random
-people such that everybody is within half the target of their best. "About equal" is an answer too, so a question can
-tell a little more than one bit. The exit code is 0 whether or not the targets are met: the verdicts say which are not.
+people such that everybody is within half the target of their best. It is an estimate, no strict bound: half the target
+asks for a little more than is needed, and "about equal" is an answer too, so that a question can tell more than one bit.
+The exit code is 0 whether or not the targets are met: the verdicts say which are not.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ import joblib
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from scipy.special import ndtr
+from scipy import special
 
 from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference, examples, load
 from tradeoff.model import Matrix, Vector
@@ -122,7 +123,7 @@ def points(kind: str, k: int, rng: np.random.Generator) -> Matrix:
         return shell
     correlation = {"positive": 0.5, "negative": -0.9 / (k - 1)}[kind]
     covariance = np.full((k, k), correlation) + (1 - correlation) * np.eye(k)
-    copula: Matrix = ndtr(rng.multivariate_normal(np.zeros(k), covariance, ITEMS))
+    copula: Matrix = special.ndtr(rng.multivariate_normal(np.zeros(k), covariance, ITEMS))
     return copula
 
 
@@ -306,9 +307,10 @@ def summarise(row: Row, strategy: str, found: Sequence[Outcome]) -> dict[str, An
 def verdict(what: str, mean: float, error: float, most: float, *, percent: bool = False) -> str:
     """Return whether a mean is at most what it should be, and by how many of its standard errors."""
     met = mean <= most
-    distance = f"{abs(mean - most) / error:.1f} standard errors" if error > 0 else "no spread"
+    side = "below" if met else "above"
+    distance = f"{abs(mean - most) / error:.1f} standard errors {side}" if error > 0 else "no spread"
     text = f"{100 * mean:.3g}%, at most {100 * most:g}%" if percent else f"{mean:.2f} ± {error:.2f}, at most {most:g}"
-    return f"{what}: {text}: {'met' if met else 'MISSED'} ({distance} {'below' if met else 'above'})"
+    return f"{what}: {text}: {'met' if met else 'MISSED'} ({distance})"
 
 
 def verdicts(lines: Sequence[dict[str, Any]], interviews: Sequence[Outcome]) -> list[str]:
