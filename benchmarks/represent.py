@@ -61,7 +61,10 @@ def measure(
     (best,) = mdp.best([np.ones(objectives)])
     # The table itself, so that what is measured does not contain the solving for it.
     plan: Plan = mdp.solve([best.plan.weights])[0]  # type: ignore[union-attr]
-    candidates: dict[str, Callable[[], object]] = {"evaluate": lambda: mdp.values(plan)}
+    candidates: dict[str, Callable[[], object]] = {
+        "evaluate": lambda: mdp.evaluate(plan),  # what it is worth at the start
+        "values": lambda: mdp.values(plan),  # what it is worth from every state at every step
+    }
     for method in methods:
         candidates[method] = lambda method=method: represent(mdp, plan, method=method)  # type: ignore[misc]
     times: dict[str, list[float]] = {name: [] for name in candidates}
@@ -116,7 +119,7 @@ def main() -> None:
     target = results["target"][0]
     ratio = target["expand"] / target["evaluate"]
     print(f"S = {target['S']:,}, H = {target['H']}, k = {target['k']}: expand {target['expand']:.3g} s, one evaluation "
-          f"{target['evaluate']:.3g} s, ratio {ratio:.2f} (at most 3: {'reached' if ratio <= 3 else 'MISSED'}), "
+          f"{target['evaluate']:.3g} s (of every state at every step {target['values']:.3g} s), ratio {ratio:.2f} (at most 3: {'reached' if ratio <= 3 else 'MISSED'}), "
           f"error {target['expand error']:.1e} of scale, {target['expand shown']} trajectories")  # fmt: skip
     bounds = {"expand": {"H": 1, "S": 1, "k": 4}, "flow": {"H": 2, "S": 2, "k": 3}}
     for by in sizes:

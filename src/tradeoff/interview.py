@@ -54,9 +54,9 @@ class Interview:
 
         ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers.
         """
-        if strategy not in STRATEGIES:
+        if not isinstance(strategy, str) or strategy not in STRATEGIES:
             raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-        if max_questions is not None and (isinstance(max_questions, bool) or max_questions < 0):
+        if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
             raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
         self.problem, self.strategy = problem, strategy
         self._clock = clock
@@ -157,7 +157,7 @@ class Interview:
         if number is None:
             if not self._used:
                 raise ArgumentError("there is no answer to take back")
-            number = self._used[-1][0]
+            number = max(record[0] for record in self._used)  # the last one said, wherever the strategy used it
         if number not in standing:
             raise ArgumentError(f"there is no answer number {number} to take back; standing are {standing}")
         self._log.append({"event": "retraction", "number": number, "time": self._now()})

@@ -69,6 +69,26 @@ class Reference:
     name: str = "the worst of everything"
     outcome: Mapping[str, float] | None = None
 
+    def __post_init__(self) -> None:
+        if self.outcome is not None:
+            try:
+                amounts = {str(name): float(amount) for name, amount in dict(self.outcome).items()}
+            except (TypeError, ValueError, OverflowError):
+                raise ProblemError(
+                    f"the outcome of the reference {self.name!r} must give a number for each objective; "
+                    f"it is {self.outcome!r:.120}"
+                ) from None
+            object.__setattr__(self, "outcome", amounts)
+
+    def check(self, objectives: Sequence[Objective]) -> None:
+        """Raise a ProblemError unless the outcome, if there is one, is about exactly these objectives."""
+        names = [o.name for o in objectives]
+        if self.outcome is not None and sorted(self.outcome) != sorted(names):
+            raise ProblemError(
+                f"the reference {self.name!r} must give one amount for each of the objectives {names}; "
+                f"it gives {dict(self.outcome)!r:.120}"
+            )
+
 
 class Nothing(Enum):
     """The plan of the reference itself: the paper's "do nothing" policy, worth exactly zero gain."""

@@ -12,7 +12,7 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Recommendation, Vector
 from tradeoff.problem import SAME, Problem
-from tradeoff.results import Results, Row, Shards, check_out, write_results
+from tradeoff.results import Results, Row, Shards, check_out, held, write_results
 from tradeoff.strategies import STRATEGIES, start
 from tradeoff.strategies.basis import bases_of
-from tradeoff.users import LinearUser
+from tradeoff.users import LinearUser, relative_regret
 
 # A shard takes about this long: short enough that an interruption loses little, long enough to be worth sending.
 SHARD_SECONDS = 2.0
@@ -66,12 +66,8 @@ def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser:
     """
     taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
     weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
-    (best,) = problem.best(weights[None, :])
-    worth = float(weights @ best.value)
-    if not worth > 0:
-        raise ArgumentError("no objective of this problem can be changed by what is chosen; there is nothing to ask")
     seed = int(slips.generate_state(1, np.uint64)[0])
-    return LinearUser(weights / worth, settings.precision, settings.error_rate, seed)
+    return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
 
 
 def run_user(problem: Problem, index: int, settings: Settings) -> Row:
@@ -86,12 +82,11 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
     begin = time.perf_counter()
     found = _interview(problem, user, settings)
     seconds = time.perf_counter() - begin
-    regret = 1.0 - user.worth(found.alternative.value)
     return Row(
         index=index,
         weights=tuple(user.weights.tolist()),
         questions=found.questions,
-        regret=0.0 if abs(regret) <= SAME else regret,  # less than this is the rounding of a sum
+        regret=relative_regret(problem, user, found.alternative),
         complete=found.complete,
         reason=found.reason,
         bound=found.regret_bound,
@@ -275,8 +270,8 @@ def simulate(
 
     ``jobs``: how many processes, -1 for one per core; by default what joblib is configured for, or one per core where
     the run is long enough. ``out``: a .csv or .parquet file for the rows; then an interrupted run is continued by the
-    same call. ``progress`` is called with how many users are done and how many there are. ``options`` are the
-    strategy's own.
+    same call, and a second run on that file is refused while the first lasts. ``progress`` is called with how many
+    users are done and how many there are. ``options`` are the strategy's own.
 
     >>> import tradeoff
     >>> summary = simulate(tradeoff.load("coffee"), 20, precision=0.01).summary()
@@ -289,6 +284,19 @@ def simulate(
         raise ArgumentError(f"jobs is {jobs!r}; it must be a number of processes, or -1 for one per core")
     settings = Settings(precision, strategy, error_rate, seed, max_questions, options)
     target = None if out is None else check_out(out)
+    with nullcontext() if target is None else held(target):
+        return _simulate(problem, users, settings, jobs, target, progress or (lambda finished, total: None))
+
+
+def _simulate(
+    problem: Problem,
+    users: int,
+    settings: Settings,
+    jobs: int | None,
+    target: Path | None,
+    tell: Callable[[int, int], None],
+) -> Population:
+    """Simulate what is not kept yet; the folder of the shards is this run's alone."""
     precomputation, one = prepare(problem, settings)
     processes = _processes(jobs, users * one)
     shards = None if target is None else Shards(target, _manifest(problem, users, settings, one), _names(problem))
@@ -299,7 +307,6 @@ def simulate(
         kept = None if shards is None else shards.read(number, part)
         if kept is not None:
             done[number] = kept
-    tell = progress or (lambda finished, total: None)
     count = sum(len(part) for part in done.values())
     tell(count, users)
     left = {number: part for number, part in cut.items() if number not in done}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -62,6 +62,12 @@ class Frame:
         self.objectives = tuple(objectives)
         self.reference = reference
         sign = np.array([o.sign for o in objectives])
+        with np.errstate(over="ignore", invalid="ignore"):
+            broken = np.flatnonzero(~np.isfinite(highest - lowest))
+        if len(broken):
+            raise ProblemError(
+                f"the amounts of {objectives[broken[0]].name!r} are too large to be added up; use a larger unit"
+            )
         worst, best = np.where(sign > 0, lowest, highest), np.where(sign > 0, highest, lowest)
         self.matters = np.abs(best - worst) > np.maximum(SAME * np.maximum(np.abs(best), np.abs(worst)), noise)
         self.ideal, self.nadir = best, worst
@@ -73,15 +79,9 @@ class Frame:
         for array in (self.matters, self.origin, self.scale, self.ideal, self.nadir):
             array.flags.writeable = False
 
-    def _given_reference(self, outcome: object, worst: Vector, sign: Vector) -> Vector:
+    def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector) -> Vector:
         """Return the origin the person named, checked to be no better than anything attainable."""
-        names = [o.name for o in self.objectives]
-        if not isinstance(outcome, dict) or sorted(outcome) != sorted(names):
-            raise ProblemError(
-                f"the reference {self.reference.name!r} must give one amount for each of the objectives {names}; "
-                f"it gives {outcome!r}"
-            )
-        origin = np.array([float(outcome[name]) for name in names])
+        origin = np.array([outcome[o.name] for o in self.objectives])
         for j, objective in enumerate(self.objectives):
             slack = SAME * max(1.0, abs(worst[j]))
             if not np.isfinite(origin[j]) or (origin[j] - worst[j]) * sign[j] > slack:

@@ -12,7 +12,8 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.model import Matrix, Vector
 
 FORMAT = "tradeoff-population/1"
@@ -132,7 +133,8 @@ def _pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise ArgumentError(
-            "Parquet files need pyarrow, which is not installed; run: pip install 'tradeoff[data]', or write a .csv"
+            "Parquet files need pyarrow, which is not installed; install the extra 'data' "
+            "(in a clone: pip install '.[data]'), or write a .csv"
         ) from None
     return pyarrow
 
@@ -252,7 +254,7 @@ def _matplotlib() -> Any:
         import matplotlib.figure
     except ImportError:
         raise ArgumentError(
-            "pictures need Matplotlib, which is not installed; run: pip install 'tradeoff[plot]'"
+            "pictures need Matplotlib, which is not installed; install the extra 'plot' (in a clone: pip install '.[plot]')"
         ) from None
     return matplotlib
 
@@ -289,13 +291,62 @@ def plot_results(results: Results, baseline: Vector, path: str | Path, title: st
 # --- shards -----------------------------------------------------------------------------------------------------------
 
 
+def _folder(out: Path) -> Path:
+    return out.with_name(f"{out.name}.shards")
+
+
+@contextmanager
+def held(out: Path) -> Iterator[None]:
+    """Hold the folder of a results file's shards; raise a StoreError at once if another run does.
+
+    Nothing is held where the system or the file system has no such locks.
+    """
+    folder = _folder(out)
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = _locked(folder)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # nothing was kept, so there is nothing to go on from
+            folder.rmdir()
+        os.close(descriptor)
+
+
+def _locked(folder: Path) -> int:
+    """Return the descriptor of the folder, made if need be, with the lock on it; closing it lets go of the lock."""
+    import fcntl
+
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # the run that had it has just ended
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise StoreError(
+                f"{folder} is in use by another process (another run writes its results there); wait for that one or "
+                "end it, or choose another file for the results"
+            ) from None
+        except OSError:  # a file system without locks
+            return descriptor
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), folder.stat()):
+                return descriptor
+        os.close(descriptor)  # it was removed, perhaps made anew, before the lock was there
+
+
 class Shards:
     """The folder beside a results file in which a run keeps what is finished, until everything is."""
 
     def __init__(self, out: Path, manifest: dict[str, Any], objectives: Sequence[str]) -> None:
         """``manifest``: what the run is; a folder left by the same run is taken up, another run's is refused."""
         self.out, self.objectives = out, objectives
-        self.folder = out.with_name(f"{out.name}.shards")
+        self.folder = _folder(out)
         self.manifest = json.loads(json.dumps({"format": FORMAT, **manifest}))
         path = self.folder / "manifest.json"
         if path.exists():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer, Question, Vector, frozen_array
+from tradeoff.model import Alternative, Answer, Question, Vector, frozen_array
+from tradeoff.problem import SAME, Problem
 
 User: TypeAlias = Callable[[Question], Answer]
 
@@ -51,6 +52,31 @@ class LinearUser:
         self._random = np.random.default_rng(seed)
         self.errors = 0
 
+    @classmethod
+    def scaled(
+        cls,
+        problem: Problem,
+        weights: ArrayLike,
+        precision: float = 0.0,
+        error_rate: float = 0.0,
+        seed: int | None = None,
+    ) -> Self:
+        """Return a person with these weights, scaled so that their best alternative of the problem is worth 1 to them.
+
+        With that scale the precision is relative: 0.01 is 1% of the best that this person can get. Weights for which
+        nothing can be gained stay as they are.
+
+        >>> import tradeoff
+        >>> problem = tradeoff.load("coffee")
+        >>> person = LinearUser.scaled(problem, [3, 1, 2, 1, 0.5], precision=0.01)
+        >>> round(person.worth(problem.best([person.weights])[0].value), 12)
+        1.0
+        """
+        vector = _checked_weights(weights)
+        (best,) = problem.best(vector[None, :])
+        worth = float(vector @ best.value)
+        return cls(vector / worth if worth > 0 else vector, precision, error_rate, seed)
+
     def worth(self, value: ArrayLike) -> float:
         """Return the personalised value <w, V>."""
         return float(self.weights @ np.asarray(value))
@@ -62,6 +88,14 @@ class LinearUser:
             self.errors += 1
             return [other for other in Answer if other is not answer][self._random.integers(2)]
         return answer
+
+
+def relative_regret(problem: Problem, user: LinearUser, alternative: Alternative) -> float:
+    """Return the share of what the person's best alternative is worth to them that they lose with this one."""
+    (best,) = problem.best(user.weights[None, :])
+    most = user.worth(best.value)
+    lost = 1.0 - user.worth(alternative.value) / most if most > 0 else 0.0
+    return 0.0 if abs(lost) <= SAME else lost  # less than this is the rounding of a sum
 
 
 class RandomUser:

@@ -198,6 +198,21 @@ def test_many_paths_are_compressed_as_they_come(monkeypatch: pytest.MonkeyPatch)
     check(represent(mdp, plan, method="flow"), mdp, plan)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_branches_that_say_the_same_are_one(method: str) -> None:
+    """Two rows of the same thing are one story with the sum of their chances; other amounts are another story."""
+    rows = [
+        ("home", "drive", 0.25, "work", [40.0, 1.0]),
+        ("home", "drive", 0.25, "work", [40.0, 1.0]),
+        ("home", "drive", 0.5, "work", [90.0, 1.0]),
+    ]
+    mdp = MDP.from_rows(rows, horizon=1, start="home", ends=["work"])
+    lottery = represent(mdp, np.array([[0, -1]]), method=method)
+    assert sorted(t.probability for t in lottery.trajectories) == [0.5, 0.5]
+    assert_allclose(sorted(t.outcome[0] for t in lottery.trajectories), [40, 90])
+    assert len(MDP.from_rows(rows[:2] + rows[:2], horizon=1, start="home", ends=["work"]).layers[0].prob) == 1
+
+
 def test_likely_trajectories_are_shown() -> None:
     """The bundled commute: nine times out of ten the highway is free, and that is what is shown first."""
     mdp = load("commute")

@@ -15,6 +15,8 @@ from tradeoff import (
     MDP,
     NOTHING,
     ArgumentError,
+    Catalogue,
+    Interview,
     Mixture,
     Objective,
     Policy,
@@ -174,6 +176,38 @@ def test_less_memory_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.00001")
     with pytest.raises(TooLargeError, match=r"200 states over 40 steps would need about .* GiB"):
         mdp.best(rows)
+
+
+def test_a_model_that_would_not_fit_is_refused_before_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEOFF_MEMORY", "0.001")
+    states = 20_000
+    matrix = sparse.csr_array(sparse.eye(states))
+    with pytest.raises(TooLargeError, match="a model with 20,000 states and 40,000 branches would need about"):
+        MDP.from_sparse([matrix, matrix], np.ones((states, 2, 3)), horizon=3)
+    monkeypatch.setenv("TRADEOFF_MEMORY", "1")
+    mdp = MDP.from_sparse([matrix, matrix], np.ones((states, 2, 3)), horizon=3, prune=False)
+    with pytest.raises(TooLargeError, match="rollouts of 3 steps"):
+        mdp.rollout(np.zeros((3, states), dtype=int), n=10**9)
+
+
+def test_amounts_too_large_to_add_up_are_named() -> None:
+    rows = [("a", "x", 1, "a", [1e308, 1]), ("a", "y", 1, "a", [-1e308, 2])]
+    with pytest.raises(ProblemError, match="'objective 1' are too large to be added up"):
+        MDP.from_rows(rows, horizon=5, start="a").best([[1, 1]])
+    with pytest.raises(ProblemError, match="'objective 1' are too large"):
+        Catalogue([[1e308, 1], [-1e308, 2]]).best([[1, 1]])
+
+
+def test_problems_are_forgotten_when_nobody_holds_them() -> None:
+    import gc
+    import weakref
+
+    problem = MDP.from_rows([("s", "a", 1, "s", [2.0, 1]), ("s", "b", 1, "s", [1.0, 3])], horizon=1, start="s")
+    Interview(problem, "certified").ask()
+    gone = weakref.ref(problem)
+    del problem
+    gc.collect()
+    assert gone() is None
 
 
 def test_nothing_is_the_reference_when_it_is_the_worst() -> None:

@@ -67,7 +67,7 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
                 chance, f"the probability of start {name!r}"
             )
     else:
-        given = np.asarray(start, dtype=float)
+        given = array_of(start, "the start distribution")  # type: ignore[arg-type]
         if given.shape != chances.shape:
             raise ProblemError(
                 f"a start distribution has one probability for each of the {len(states)} states; "
@@ -177,6 +177,9 @@ def layers_from_matrices(
         action = np.repeat(np.arange(len(matrices)), [m.nnz for m in matrices])
         target = np.concatenate([m.col for m in matrices]).astype(np.int64)
         probability = np.concatenate([m.data for m in matrices]).astype(float)
+        check_model_fits(
+            len(states), len(states) * len(matrices), len(probability), rewards.shape[-1], horizon, layered
+        )
         where = place_of(states, actions, step if layered else None)
         if available is not None:
             allowed = available[step] if available.ndim == 3 else available
@@ -243,7 +246,7 @@ def columns_from_rows(rows: Iterable[Sequence[Any]]) -> tuple[list[str], list[st
     target: list[str] = []
     rewards: list[list[float]] = []
     for number, row in enumerate(rows, start=1):
-        if isinstance(row, str) or len(row) != 5:
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 5:
             raise ProblemError(
                 f"row {number} is {row!r}; a row is (state, action, probability, next state, rewards), five entries"
             )
@@ -253,6 +256,8 @@ def columns_from_rows(rows: Iterable[Sequence[Any]]) -> tuple[list[str], list[st
         target.append(str(row[3]))
         reward = row[4] if isinstance(row[4], Sequence | np.ndarray) and not isinstance(row[4], str) else [row[4]]
         rewards.append([number_of(amount, f"a reward in row {number}") for amount in reward])
+        if not rewards[-1]:
+            raise ProblemError(f"row {number} has no rewards; give one for each objective")
         if len(rewards[-1]) != len(rewards[0]):
             raise ProblemError(
                 f"row {number} has {len(rewards[-1])} rewards, but row 1 has {len(rewards[0])}; "
@@ -295,6 +300,7 @@ def layers_from_columns(
     for name in ends:
         if name not in state_number:
             raise ProblemError(f"the end {name!r} is not among the states; {_known(state_names)}")
+    check_model_fits(len(state_names), len(probability), len(probability), rewards.shape[1], 1, False)
     sources = _numbers_of(state, state_number, "state")
     targets = _numbers_of(target, state_number, "next state", state, action)
     chosen = _numbers_of(action, action_number, "action")
@@ -355,7 +361,14 @@ def _numbers_of(
         raise ProblemError(f"row {row + 1}: the {what} {names[row]!r}{came} is unknown; {advice}") from None
 
 
-def check_model_fits(states: int, choices: int, branches: int, objectives: int) -> None:
-    """Raise a TooLargeError if a model of this size would not fit in memory; called before it is allocated."""
-    size = 8 * states + choices * (16 + 8 * objectives) + branches * 12
-    check_fits(2 * size, f"a model with {states:,} states, {choices:,} choices and {branches:,} branches")
+def check_model_fits(states: int, choices: int, branches: int, objectives: int, horizon: int, layered: bool) -> None:
+    """Raise a TooLargeError if a model of (at most) this size would not fit in memory; called before it is allocated.
+
+    Building it takes a few index arrays per branch beside what is kept.
+    """
+    kept = 8 * states + min(choices, branches) * (16 + 8 * objectives) + branches * 12
+    steps = horizon if layered else 1
+    what = f"a model with {states:,} states and {branches:,} branches" + (
+        f" at each of {steps} steps" if layered else ""
+    )
+    check_fits(steps * kept + 48 * branches, what)

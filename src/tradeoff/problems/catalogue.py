@@ -67,7 +67,8 @@ class Catalogue(Framed):
             )
         self.values = frozen_array(table)
         self.objectives = objectives_from(objectives, table.shape[1])
-        self.names = tuple(names) if names is not None else tuple(f"item {i + 1}" for i in range(len(table)))
+        given = (f"item {i + 1}" for i in range(len(table))) if names is None else names
+        self.names = tuple(str(name) for name in given)
         if len(self.names) != len(table):
             raise ProblemError(f"{len(self.names)} names are given for {len(table)} items; name each item")
         check_distinct("item", self.names)
@@ -83,6 +84,7 @@ class Catalogue(Framed):
             if len(texts) != len(table):
                 raise ProblemError(f"the label {key!r} has {len(texts)} texts for {len(table)} items; give one to each")
         self.reference = reference or Reference()
+        self.reference.check(self.objectives)
         self.name, self.title, self.about = name, title or name, about
 
     def __repr__(self) -> str:
@@ -168,6 +170,11 @@ class Catalogue(Framed):
 
     def show(self, alternative: Alternative) -> Lottery:
         """Return an alternative as a person can read it: the item, or the few items and the reference of a mixture."""
+        if np.abs(self.evaluate(alternative.plan) - alternative.value).max() > 1e-9:
+            raise ArgumentError(
+                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"{self.evaluate(alternative.plan).tolist()}; was it made for another problem?"
+            )
         parts = parts_of(alternative.plan)
         found = [
             (self.reference_name, self.origin) if plan is NOTHING else (plan.name, self.values[plan.index])  # type: ignore[union-attr]

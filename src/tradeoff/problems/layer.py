@@ -127,6 +127,12 @@ def build_layer(
             differs = _sums(choice_of_branch, varying.astype(float), len(begin)) > 0
             choice_reward = np.where(differs[:, None], mean, choice_reward)
 
+    again = _repeats(choice_of_branch, target, branch_reward)
+    if again is not None:  # the same thing happening is one branch, with the sum of the probabilities
+        keep, number = again
+        probability = _sums(number, probability, len(keep))
+        choice_of_branch, target = choice_of_branch[keep], target[keep]
+        branch_reward = None if branch_reward is None else branch_reward[keep]
     possible = probability > 0  # a branch that cannot happen is no branch
     if not possible.all():
         choice_of_branch, target, probability = choice_of_branch[possible], target[possible], probability[possible]
@@ -140,6 +146,17 @@ def build_layer(
         reward=np.ascontiguousarray(choice_reward, dtype=float),
         branch_reward=None if branch_reward is None else np.ascontiguousarray(branch_reward),
     )
+
+
+def _repeats(choice: Int, target: Int, reward: Matrix | None) -> tuple[Int, Int] | None:
+    """Return which branches to keep and the kept one that each belongs to, if any branch is there twice."""
+    order = np.lexsort((target, choice))
+    if not np.any((np.diff(choice[order]) == 0) & (np.diff(target[order]) == 0)):
+        return None
+    columns = [choice[:, None], target[:, None]] if reward is None else [choice[:, None], target[:, None], reward]
+    _, first, number = np.unique(np.hstack(columns), axis=0, return_index=True, return_inverse=True)
+    keep = np.sort(first)  # in their own order, which is by choice
+    return keep, np.searchsorted(keep, first[number.ravel()])
 
 
 def _sums(group: Int, amounts: Vector, count: int) -> Vector:

@@ -60,14 +60,14 @@ def learn(log: Iterable[Sequence[Any]]) -> Learned:
     """
     episodes: dict[str, dict[int, tuple[str, str, list[float], str]]] = defaultdict(dict)
     for line, row in enumerate(log, start=1):
-        if isinstance(row, str) or len(row) != 6:
+        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 6:
             raise ProblemError(
                 f"row {line} of the log is {row!r:.80}; a row is (episode, step, state, action, rewards, next state)"
             )
         episode, step, state, action, rewards, after = row
         amounts = [number_of(r, f"a reward in row {line}") for r in np.atleast_1d(np.asarray(rewards, dtype=object))]
         when = number_of(step, f"the step in row {line}")
-        if when != int(when):
+        if not np.isfinite(when) or when != int(when):
             raise ProblemError(f"the step in row {line} is {step!r}, which is not a whole number")
         if int(when) in episodes[str(episode)]:
             raise ProblemError(f"row {line}: step {int(when)} of episode {episode!r} is logged twice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -89,9 +90,10 @@ class MDP(Framed):
         self.start = frozen_array(chances)
         self.states, self.actions = states, tuple(actions)
         self.reference = reference or Reference()
+        self.reference.check(self.objectives)
         self.nothing_action = None if nothing_action is None else building.index_of("action", nothing_action, actions)
         self.name, self.title, self.about = name, title or name, about
-        self.threads = 2
+        self.threads = os.cpu_count() or 1  # weight vectors are spread over so many threads
         self.evidence: Evidence | None = None  # what a model learned from data rests on
 
     def _pruned(
@@ -189,6 +191,9 @@ class MDP(Framed):
                         f"the matrix of action {action} has shape {matrix.shape}; expected is {(shape[0], shape[0])}"
                     )
         allowed = None if available is None else np.asarray(available, dtype=bool)
+        table = (shape[0], len(steps[0]))
+        if allowed is not None and allowed.shape not in (table, (len(steps), *table)):
+            raise ProblemError(f"available has shape {allowed.shape}; expected is {table}")
         return cls._from_matrices(
             steps, rewards, horizon, start, allowed, objectives, states, actions, rewards_on, renormalise, details
         )
@@ -328,11 +333,13 @@ class MDP(Framed):
                     objective_names=[o.name for o in self.objectives],
                 )
             )
-        return MDP(
+        made = MDP(
             layers, horizon=self.horizon, start=self.start, states=self.states, actions=actions,
             objectives=self.objectives, reference=self.reference, nothing_action=name, places=self.places,
             prune=False, name=self.name, title=self.title, about=self.about,
         )  # fmt: skip
+        made.notes, made.evidence, made.threads = list(self.notes), self.evidence, self.threads
+        return made
 
     def __repr__(self) -> str:
         return (
@@ -350,7 +357,14 @@ class MDP(Framed):
     def largest_total(self) -> Vector:
         """No plan can earn or cost more than this of each objective; the scale that rounding is measured by."""
         largest = [np.abs(layer.reward).max(axis=0, initial=0.0) for layer in self.layers]
-        total: Vector = self.horizon * np.max(largest, axis=0)
+        with np.errstate(over="ignore"):
+            total: Vector = self.horizon * np.max(largest, axis=0)
+        broken = np.flatnonzero(~np.isfinite(total))
+        if len(broken):
+            raise ProblemError(
+                f"{self.horizon} steps of the largest amount of {self.objectives[broken[0]].name!r} are too large to be "
+                "added up; use a larger unit"
+            )
         return total
 
     @cached_property
@@ -358,8 +372,8 @@ class MDP(Framed):
         """The reference and the scale of each gain, from the best and the worst expectation of each objective."""
         k = len(self.objectives)
         directions = np.concatenate([np.eye(k), -np.eye(k)])
-        optima = solving.optimal_scores(self, directions)
         noise = 1e-15 * self.largest_total
+        optima = solving.optimal_scores(self, directions)
         return Frame(self.objectives, -optima[k:], optima[:k], noise, self.reference)
 
     @property
@@ -370,7 +384,6 @@ class MDP(Framed):
     @cached_property
     def fingerprint(self) -> str:
         """What tells this model from others: everything that decides what is optimal, and the names people read."""
-        names = self.states.numbers if isinstance(self.states, building.Numbered) else tuple(self.states)
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         arrays = [
             array
@@ -379,7 +392,15 @@ class MDP(Framed):
             if array is not None
         ]
         return fingerprint_of(
-            "mdp", self.objectives, names, self.actions, self.horizon, self.start, self.nothing_action, outcome, *arrays
+            "mdp",
+            self.objectives,
+            "\n".join(self.states),
+            self.actions,
+            self.horizon,
+            self.start,
+            self.nothing_action,
+            outcome,
+            *arrays,
         )
 
     @property

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tradeoff.errors import ArgumentError
 from tradeoff.kernels import bellman
 from tradeoff.model import Indices, Matrix, Mixture, Plan
+from tradeoff.problems.memory import check_fits
 
 if TYPE_CHECKING:
     from tradeoff.problems.mdp import MDP
@@ -25,6 +27,9 @@ class Rollouts:
 
 def roll(mdp: MDP, plan: Plan, random: np.random.Generator, n: int) -> Rollouts:
     """Return ``n`` independent trajectories of a plan; a mixture draws its part once for each."""
+    if n < 0:
+        raise ArgumentError(f"the number of rollouts is {n}; it must be 0 or more")
+    check_fits(n * (16 * mdp.horizon + 8 * len(mdp.objectives) + 64), f"{n:,} rollouts of {mdp.horizon} steps")
     states = np.empty((n, mdp.horizon + 1), dtype=np.int64)
     actions = np.full((n, mdp.horizon), -1, dtype=np.int64)
     outcomes = np.zeros((n, len(mdp.objectives)))

@@ -19,7 +19,7 @@ Method: TypeAlias = Literal["expand", "flow"]
 
 def represent(
     process: Process,
-    plan: Plan,
+    policy: object,
     *,
     method: Method = "expand",
     order: Order = "likely",
@@ -37,7 +37,7 @@ def represent(
     >>> len(lottery.trajectories) <= 6 and bool(abs(lottery.average - trip.outcome(best.value)).max() < 1e-12)
     True
     """
-    parts = parts_of(plan)
+    parts = parts_of(process.plan(policy))
     followings = [(share, process.follow(part)) for share, part in parts if process.can_follow(part)]
     weights: list[float] = []
     found: list[Trajectory] = []

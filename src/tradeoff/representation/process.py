@@ -102,6 +102,9 @@ class Process(Protocol):
     def reference_name(self) -> str:
         """What the reference is called."""
 
+    def plan(self, policy: object) -> Plan:
+        """Return a policy in any accepted form as a checked plan."""
+
     def can_follow(self, plan: Plan) -> bool:
         """Return whether the plan is a policy, and not a hypothetical reference."""
 
@@ -118,10 +121,6 @@ class Paths:
     branches: Int
     weights: Vector
     returns: Matrix
-
-    def part(self, rows: Int, weights: Vector) -> Paths:
-        """Return some of the paths under new weights."""
-        return Paths(self.states[rows], self.choices[rows], self.branches[rows], weights, self.returns[rows])
 
 
 def branch_rewards(layer: Step, choices: Int, branches: Int) -> Matrix:

@@ -29,7 +29,8 @@ def start(
     except TypeError as error:
         raise ArgumentError(f"the strategy {name!r} does not take these options: {error}") from None
     if skip_implied is None:
-        # The paper's own version asks what its pseudo-code asks.
+        # The paper's own version asks what its pseudo-code asks; the others but the spanner choose by what an answer
+        # would tell, and so never ask what follows already.
         skip_implied = name == "paper" and options.get("basis", "paper") != "paper"
     if skip_implied:
         strategy = without_implied(strategy, len(problem.objectives))

@@ -65,13 +65,12 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
         if cone.empty:
             return None
         difference = question.difference
-        low, _ = cone.bounds(np.append(difference, -1.0))
+        low, upper = cone.bounds(np.append(difference, -1.0))
         if low >= -ROUNDING:  # <w, d> >= e for all consistent (w, e)
             return Answer.FIRST
-        _, high = cone.bounds(np.append(difference, 1.0))
+        lower, high = cone.bounds(np.append(difference, 1.0))
         if high <= ROUNDING:
             return Answer.SECOND
-        (_, upper), (lower, _) = cone.bounds(np.append(difference, -1.0)), cone.bounds(np.append(difference, 1.0))
         return Answer.SAME if upper <= ROUNDING and lower >= -ROUNDING else None
 
     def learn(question: Question, answer: Answer) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -45,19 +45,38 @@ class Bases:
     """The bases of one problem, each built when first needed; safe to share between threads."""
 
     def __init__(self, problem: Problem) -> None:
-        k = len(problem.objectives)
-        self.problem = problem
-        self.optima = tuple(problem.best(np.eye(k)))  # pi^{e_1}, ..., pi^{e_k}
-        # An objective that is 0 whatever is done has no optimum worth comparing, and would make u_1 undefined.
-        self.relevant = tuple(j for j in range(k) if self.optima[j].value[j] > RANK_TOLERANCE)
-        if not self.relevant:
+        self._problem = ref(problem)  # whoever asks holds the problem; its bases must not keep it alive
+        self.built = 0
+        self._lock = threading.RLock()
+        self._optima: tuple[Alternative, ...] | None = None
+        self._paper: dict[int, Basis] = {}
+        self._spanner: Basis | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that these are the bases of."""
+        problem = self._problem()
+        if problem is None:
+            raise ReferenceError("the problem of these bases is gone")
+        return problem
+
+    @property
+    def optima(self) -> tuple[Alternative, ...]:
+        """The optimum of each single objective: pi^{e_1}, ..., pi^{e_k}."""
+        with self._lock:
+            if self._optima is None:
+                self._optima = tuple(self.problem.best(np.eye(len(self.problem.objectives))))
+            return self._optima
+
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """The objectives that can be changed: others have no optimum worth comparing, and would make u_1 undefined."""
+        found = tuple(j for j, optimum in enumerate(self.optima) if optimum.value[j] > RANK_TOLERANCE)
+        if not found:
             raise ArgumentError(
                 "no objective of this problem can be changed by what is chosen; there is nothing to ask"
             )
-        self.built = 0
-        self._lock = threading.Lock()
-        self._paper: dict[int, Basis] = {}
-        self._spanner: Basis | None = None
+        return found
 
     def paper(self, benchmark: int) -> Basis:
         """Return the basis that begins with the optimum of objective number ``benchmark``."""

@@ -7,7 +7,7 @@ who asks, so that a question never depends on who was asked before. What a strat
 from __future__ import annotations
 
 import threading
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -24,11 +24,10 @@ class Memory:
     """Solved directions of one problem; safe to share between threads."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        self._problem = ref(problem)  # whoever asks holds the problem; its memory must not keep it alive
         self._found: dict[bytes, Alternative] = {}
         self._lock = threading.Lock()
         self.solved = 0
-        self.asked = 0
 
     def best(self, weights: Matrix) -> list[Alternative]:
         """Return an optimal alternative for each row, solving only those that nobody has needed before."""
@@ -36,9 +35,11 @@ class Memory:
         with self._lock:
             known = [self._found.get(key) for key in keys]
         missing = [i for i, alternative in enumerate(known) if alternative is None]
-        self.asked += len(keys)
         if missing:
-            found = self._problem.best(weights[missing])
+            problem = self._problem()
+            if problem is None:
+                raise ReferenceError("the problem of this memory is gone")
+            found = problem.best(weights[missing])
             with self._lock:
                 self.solved += len(missing)
                 for i, alternative in zip(missing, found, strict=True):

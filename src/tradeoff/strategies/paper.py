@@ -39,6 +39,8 @@ def paper(
         raise ArgumentError(f"basis is {basis!r}; it must be 'paper' or 'spanner'")
     if theorem not in (1, 2):
         raise ArgumentError(f"theorem is {theorem!r}; it must be 1 or 2")
+    if theorem == 2 and basis == "spanner":
+        raise ArgumentError("Theorem 2 is about the paper's own basis; leave out theorem=2 or basis='spanner'")
     if not 0 < resolution <= 0.5:
         raise ArgumentError(f"resolution is {resolution!r}; it must be between 0 and 0.5")
     return _Elicitation(problem, basis, theorem, resolution).run()
@@ -59,7 +61,7 @@ class _Elicitation:
         self.k = len(problem.objectives)
         self.order: list[Alternative] = []  # the basis, benchmark first
         self.components: Vector = np.zeros(0)
-        self.ratios: list[float] = []  # alpha-hat_1, ...
+        self.ratios: list[float | None] = []  # alpha-hat_1, ...; None where the questions were skipped
         self.precision: float | None = None  # eta: the person's eps relative to the benchmark's worth
         self.ties: set[int] = set()  # members of the spanner that were "about equal" to the final benchmark
         self.distinguished = False
@@ -73,10 +75,11 @@ class _Elicitation:
         if self.theorem == 2:
             yield from self.estimate_precision()
         yield from self.basis_ratios()
-        reason = "everything this strategy needs to know was asked"
+        if None in self.ratios:
+            return self.recommend("some questions were skipped; this is the best estimate without them", complete=False)
         if not self.distinguished:
-            reason = "all alternatives were about equal to you; this one is as good as any"
-        return self.recommend(reason, complete=True)
+            return self.recommend("all alternatives were about equal to you; this one is as good as any", complete=True)
+        return self.recommend("everything this strategy needs to know was asked", complete=True)
 
     # --- Algorithm 1 --------------------------------------------------------------------------------------------------
 
@@ -143,7 +146,8 @@ class _Elicitation:
                 high = ratio
             elif reply is too_low:
                 low = ratio
-        self.ratios.append((low + high) / 2)
+        # Nothing is concluded from questions that were skipped: the ratio stays unknown.
+        self.ratios.append(None if skipped else (low + high) / 2)
 
     @property
     def largest_ratio(self) -> float:
@@ -194,13 +198,15 @@ class _Elicitation:
 
     def rows(self) -> tuple[Matrix, Vector]:
         """Return A-hat and e_1 of what is known: V^pi_1, then alpha-hat_i V^pi_1 - V^pi_{i+1} for each known ratio."""
-        values = np.array([a.value for a in self.order[: len(self.ratios) + 1]])
-        ratios = np.array(self.ratios)
-        matrix = np.concatenate([values[:1], ratios[:, None] * values[0] - values[1:]])
+        benchmark = self.order[0].value
+        used = len(self.ratios)
         if self.theorem == 2 and self.precision is not None:
             delta = self.k ** (5 / 3) * self.precision ** (1 / 3)
-            small = np.flatnonzero(self.components[1 : len(matrix)] <= delta)
-            matrix = matrix[: small[0] + 1] if len(small) else matrix
+            small = np.flatnonzero(self.components[1 : used + 1] <= delta)
+            used = int(small[0]) if len(small) else used
+        known = zip(self.ratios[:used], self.order[1:], strict=False)
+        rest = [ratio * benchmark - other.value for ratio, other in known if ratio is not None]
+        matrix = np.array([benchmark, *rest])
         return matrix, np.eye(len(matrix))[0]
 
     def weights(self) -> Vector:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective, Vector
+
+# What each command takes beside a strategy's own options, and how it is said there.
+_BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
+NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
+    "ask": {**_BOTH, "clock": None},
+    "simulate": {
+        **_BOTH, "users": "--users", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
+        "jobs": "--jobs", "out": "--out", "progress": None,
+    },
+}  # fmt: skip
 
 
 def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
@@ -40,3 +52,35 @@ def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
     if not weights.any():
         raise ArgumentError(f"all weights are 0, so every plan is as good as any other; try {names[0]}=1")
     return weights
+
+
+def settings_from(options: Sequence[str], command: str) -> dict[str, Any]:
+    """Return the strategy's options written as ``basis=spanner``; what the command has a flag for is refused.
+
+    >>> settings_from(["basis=spanner", "theorem=2", "skip_implied=False"], "ask")
+    {'basis': 'spanner', 'theorem': 2, 'skip_implied': False}
+    """
+    found: dict[str, Any] = {}
+    for text in options:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise ArgumentError(f"the option {text!r} is not of the form NAME=VALUE, such as basis=spanner")
+        if name in NOT_OPTIONS[command]:
+            flag = NOT_OPTIONS[command][name]
+            advice = f"use {flag} for it" if flag else "leave it out"
+            raise ArgumentError(f"{name!r} is not an option of a strategy; {advice}")
+        if name in found:
+            raise ArgumentError(f"the option {name!r} is given twice; keep one of them")
+        found[name] = value_from(value.strip())
+    return found
+
+
+def value_from(text: str) -> bool | int | float | str:
+    """Return true, false or a number where the text is one, and the text itself otherwise."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

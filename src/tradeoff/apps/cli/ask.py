@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +34,8 @@ SAID = {"first": "You prefer A.", "second": "You prefer B.", "same": "About equa
 PROMPT = "a prefer A   b prefer B   = about equal   s skip   u undo   ? help   q quit"
 POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit and keep)"
 
-# Settings of an interview that are not a strategy's own.
-NOT_OPTIONS = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions", "clock": "nothing"}
-
 MANY = 4  # objectives; with more, the paper's own way asks more than people like
+PATIENCE = 30  # questions; fewer are not warned of
 
 
 @click.command(
@@ -95,12 +93,15 @@ def ask(
     On a terminal a single key is enough, without Enter. Otherwise one answer per line is read from stdin; when they
     end, the interview ends as with q.
     """
-    from tradeoff.apps.cli.arguments import weights_from
+    from tradeoff.apps.cli.arguments import settings_from, weights_from
     from tradeoff.apps.cli.cards import document
     from tradeoff.apps.cli.main import emit, read
     from tradeoff.errors import ArgumentError
+    from tradeoff.users import LinearUser
 
-    settings = settings_from(strategy, options, max_questions)
+    settings = settings_from(options, "ask")
+    settings |= {} if strategy is None else {"strategy": strategy}
+    settings |= {} if max_questions is None else {"max_questions": max_questions}
     if resume is not None and (settings or log is not None):
         raise ArgumentError(
             "--resume goes on with an interview as it was begun, in its own file; leave out --log, --strategy, "
@@ -112,11 +113,12 @@ def ask(
     person = None
     if simulate is not None:
         weights = weights_from(simulate, loaded.objectives)
-        person = simulated(loaded, weights.tolist(), 0.01 if precision is None else precision)
+        person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", problem, *(["--renormalise"] if renormalise else [])])
     with begun(loaded, settings, log, resume, out) as (interview, store):
-        warn_of_many_questions(interview)
+        if resume is None:
+            warn_of_many_questions(interview)
         keeper = Keeper(interview, store)
         if person is None:
             converse(keeper, loaded, out, call)
@@ -133,38 +135,6 @@ def ask(
 
 
 # --- beginning -------------------------------------------------------------------------------------------------------
-
-
-def settings_from(strategy: str | None, options: Sequence[str], max_questions: int | None) -> dict[str, Any]:
-    """Return the settings of an interview that were given; those left out are the library's.
-
-    >>> settings_from("paper", ["basis=spanner", "theorem=2"], None)
-    {'strategy': 'paper', 'basis': 'spanner', 'theorem': 2}
-    """
-    from tradeoff.errors import ArgumentError
-
-    found: dict[str, Any] = {} if strategy is None else {"strategy": strategy}
-    for text in options:
-        name, equals, value = text.partition("=")
-        name = name.strip()
-        if not equals or not name.isidentifier():
-            raise ArgumentError(f"the option {text!r} is not of the form NAME=VALUE, such as basis=spanner")
-        if name in NOT_OPTIONS:
-            raise ArgumentError(f"{name!r} is not an option of a strategy; use {NOT_OPTIONS[name]} for it")
-        if name in found:
-            raise ArgumentError(f"the option {name!r} is given twice; keep one of them")
-        found[name] = value_from(value.strip())
-    return found if max_questions is None else found | {"max_questions": max_questions}
-
-
-def value_from(text: str) -> bool | int | float | str:
-    """Return true, false or a number where the text is one, and the text itself otherwise."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def console(on_stderr: bool) -> Console:
@@ -205,12 +175,12 @@ def begun(
 def warn_of_many_questions(interview: Interview) -> None:
     """Say once, on stderr, that this way of asking takes long."""
     settings = interview.log[0]["settings"]
-    objectives = len(interview.problem.objectives)
-    if interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY:
-        most = "" if interview.at_most is None else f" (at most {interview.at_most})"
+    objectives, most = len(interview.problem.objectives), interview.at_most
+    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY
+    if slow and most is not None and most > PATIENCE:
         note = (
-            f"note: with {objectives} objectives this strategy asks many questions{most}; -o basis=spanner asks fewer, "
-            "and q ends it at any time with the best plan so far"
+            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o basis=spanner "
+            "asks fewer, and q ends it at any time with the best plan so far"
         )
         console(on_stderr=True).print(note, style="yellow")
 
@@ -352,25 +322,16 @@ def part(keeper: Keeper, out: Console, call: str) -> None:
 
 def end(problem: AnyProblem, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
-    from tradeoff.apps.cli.cards import print_recommendation, regret
+    from tradeoff.apps.cli.cards import print_recommendation
+    from tradeoff.users import relative_regret
 
     print_recommendation(out, problem, interview.recommendation, interview.finished)
     if person is not None:
-        lost = 100 * regret(person, interview)
+        lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")
 
 
 # --- simulated people ------------------------------------------------------------------------------------------------
-
-
-def simulated(problem: AnyProblem, weights: Sequence[float], precision: float) -> LinearUser:
-    """Return a person with these weights, scaled so that their best alternative is worth 1 to them."""
-    from tradeoff.users import LinearUser
-
-    person = LinearUser(weights)
-    (best,) = problem.best([person.weights])
-    worth = person.worth(best.value)
-    return LinearUser(person.weights / worth if worth > 0 else person.weights, precision)
 
 
 def answer_all(keeper: Keeper, problem: AnyProblem, person: LinearUser, out: Console | None) -> None:

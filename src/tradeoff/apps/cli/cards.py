@@ -33,7 +33,7 @@ from tradeoff.representation.words import (
     steps_of,
 )
 from tradeoff.sources import AnyProblem
-from tradeoff.users import LinearUser
+from tradeoff.users import LinearUser, relative_regret
 
 NARROW = 76  # columns; below this A stands above B
 SHORTEST, LONGEST = 24, 40  # lines a question may take, as far as the terminal has them
@@ -92,7 +92,10 @@ def stories(lottery: Lottery, beside: Lottery | None) -> list[Story]:
     told = []
     for i, (path, amounts) in enumerate(zip(paths, outcome_words(lottery)[0], strict=True)):
         begin = _common(paths[i - 1], path) if i else 0
-        parts = fold([_told(path, t, paths) for t in range(begin, len(path))])
+        steps, above = ([_told(p, t, paths) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
+        if begin and _within(steps, above):  # what did not happen is not seen unless all of it is told
+            begin, steps = 0, [_told(path, t, paths) for t in range(len(path))]
+        parts = fold(steps)
         opening = (f"{shares[i]}: " if several else "") + ("as above, but " if begin else "")
         items = [f"{plain(o.name)} {plain(text)}" for o, text in zip(lottery.objectives, amounts, strict=True)]
         told.append(Story(opening, tuple(parts), tuple(items) if several else ()))
@@ -107,6 +110,12 @@ def _safe(step: Step) -> Step:
 def _common(path: Sequence[Step], other: Sequence[Step]) -> int:
     """Return how many steps two paths have in common from the start."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False)))
+
+
+def _within(steps: Sequence[Step], others: Sequence[Step]) -> bool:
+    """Return whether the steps are some of the others, in the same order."""
+    left = iter(others)
+    return all(step in left for step in steps)
 
 
 def _told(path: Sequence[Step], t: int, paths: Iterable[Sequence[Step]]) -> Step:
@@ -301,11 +310,9 @@ def print_recommendation(out: Console, problem: AnyProblem, recommendation: Reco
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
-def regret(person: LinearUser, interview: Interview) -> float:
-    """Return the share of their best plan's worth that the simulated person loses with the recommended one."""
-    (best,) = interview.problem.best([person.weights])
-    most = person.worth(best.value)
-    return max(0.0, 1 - person.worth(interview.recommendation.alternative.value) / most) if most > 0 else 0.0
+def finite(number: float | None) -> float | None:
+    """Return a number as JSON can have it: without infinities."""
+    return None if number is None or not math.isfinite(number) else float(number)
 
 
 def document(problem: AnyProblem, interview: Interview, person: LinearUser | None) -> dict[str, Any]:
@@ -328,7 +335,17 @@ def document(problem: AnyProblem, interview: Interview, person: LinearUser | Non
             "questions": found.questions,
             "reason": found.reason,
             "complete": found.complete,
-            "regret_bound": found.regret_bound,
+            "regret_bound": finite(found.regret_bound),
+            "robust_bound": finite(found.robust_bound),
+            "likely_regret": finite(found.likely_regret),
+            "likely_worst": finite(found.likely_worst),
+            "importance": None
+            if found.importance is None
+            else dict(zip(names, [[finite(end) for end in pair] for pair in found.importance.tolist()], strict=True)),
+            "unidentified": list(found.unidentified),
+            "doubtful": [int(number) for number in found.doubtful],
+            "target": finite(found.target),
+            "expected_left": finite(found.expected_left),
             "trajectories": [
                 {"share": float(share), "words": path_words(story), "outcome": named(story.outcome.tolist())}
                 for share, story in zip(lottery.weights, lottery.trajectories, strict=True)
@@ -346,4 +363,4 @@ def document(problem: AnyProblem, interview: Interview, person: LinearUser | Non
     }
     if person is None:
         return result
-    return result | {"relative_regret": regret(person, interview)}
+    return result | {"relative_regret": relative_regret(problem, person, found.alternative)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -61,10 +60,11 @@ def simulate(
     recommended plan misses. Beside it stands the regret of asking nothing and counting all objectives alike.
     """
     from tradeoff import population
+    from tradeoff.apps.cli.arguments import settings_from
     from tradeoff.apps.cli.main import STORAGE, emit, fail, read
     from tradeoff.results import check_picture, plot_results
 
-    given = dict(map(option_from, options))
+    given = settings_from(options, "simulate")
     if plot is not None:
         check_picture(plot)
     loaded = read(problem, renormalise)
@@ -90,19 +90,6 @@ def simulate(
         print_summary(run, loaded.title, seconds)
         for path in filter(None, (out, plot)):
             click.echo(f"written: {path}")
-
-
-def option_from(text: str) -> tuple[str, Any]:
-    """Return the name and value of ``basis=spanner`` or ``theorem=2``; what reads as JSON is that, the rest is text."""
-    from tradeoff.errors import ArgumentError
-
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip().isidentifier():
-        raise ArgumentError(f"the option {text!r} is not of the form NAME=VALUE, such as basis=spanner")
-    try:
-        return name.strip(), json.loads(value)
-    except ValueError:
-        return name.strip(), value.strip()
 
 
 @contextmanager
