@@ -119,7 +119,8 @@ def main() -> None:
     target = results["target"][0]
     ratio = target["expand"] / target["evaluate"]
     print(f"S = {target['S']:,}, H = {target['H']}, k = {target['k']}: expand {target['expand']:.3g} s, one evaluation "
-          f"{target['evaluate']:.3g} s (of every state at every step {target['values']:.3g} s), ratio {ratio:.2f} (at most 3: {'reached' if ratio <= 3 else 'MISSED'}), "
+          f"{target['evaluate']:.3g} s (of every state at every step {target['values']:.3g} s), "
+          f"ratio {ratio:.2f} (at most 3: {'reached' if ratio <= 3 else 'MISSED'}), "
           f"error {target['expand error']:.1e} of scale, {target['expand shown']} trajectories")  # fmt: skip
     bounds = {"expand": {"H": 1, "S": 1, "k": 4}, "flow": {"H": 2, "S": 2, "k": 3}}
     for by in sizes:
