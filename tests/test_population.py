@@ -14,9 +14,10 @@ import pytest
 
 import tradeoff
 from tradeoff import population
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.population import Settings, run_user, simulate, user_of
-from tradeoff.results import Results, Row, Shards, check_out, read_results, write_results
+from tradeoff.results import Results, Row, Shards, check_out, held, read_results, write_results
+from tradeoff.users import LinearUser, relative_regret
 
 COFFEE = tradeoff.load("coffee")
 
@@ -33,6 +34,22 @@ def test_a_users_best_is_worth_exactly_one() -> None:
             (best,) = problem.best([user.weights])
             assert user.worth(best.value) == pytest.approx(1, abs=1e-14)
             assert user.weights.min() >= 0
+
+
+def test_relative_regret_is_the_share_of_the_best_that_is_lost() -> None:
+    problem = tradeoff.Catalogue([[4.0, 0.0], [0.0, 4.0], [2.0, 0.0], [0.0, 0.0]])
+    for weights in ([1.0, 0.0], [7.0, 0.0]):
+        user = LinearUser.scaled(problem, weights, precision=0.25, error_rate=0.5, seed=1)
+        assert (user.precision, user.error_rate) == (0.25, 0.5)
+        assert user.weights.tolist() == [1.0, 0.0]
+        (best,) = problem.best([[1.0, 0.0]])
+        (other,) = problem.best([[0.0, 1.0]])
+        assert relative_regret(problem, user, best) == 0.0
+        assert relative_regret(problem, LinearUser(weights), best) == 0.0
+        assert relative_regret(problem, user, other) == 1.0
+    flat = tradeoff.Catalogue([[1.0, 0.0], [1.0, 4.0]])
+    lost = LinearUser.scaled(flat, [2.0, 0.0])  # nothing that matters to them can be changed
+    assert lost.weights.tolist() == [2.0, 0.0] and relative_regret(flat, lost, flat.best([[0.0, 1.0]])[0]) == 0.0
 
 
 def test_users_are_drawn_uniformly_and_independently() -> None:
@@ -208,6 +225,24 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
             Shards(out, {"users": 1, "shard": 1}, ["a"])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_a_second_run_on_the_same_file_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "rows.csv"
+    with held(out):
+        with monkeypatch.context() as patched:
+            patched.setattr("tradeoff.population.prepare", lambda *_: pytest.fail("something was worked out"))
+            with pytest.raises(StoreError, match="in use by another process"):
+                simulate(COFFEE, 10, jobs=1, out=out)
+        assert len(simulate(COFFEE, 10, jobs=1, out=tmp_path / "others.csv")) == 10
+    assert [p.name for p in tmp_path.iterdir()] == ["others.csv"]  # nothing was kept, so no folder is left
+    with pytest.raises(ArgumentError, match="does not take these options"):
+        simulate(COFFEE, 10, jobs=1, out=out, nonsense=1)
+    assert not (tmp_path / "rows.csv.shards").exists()
+    assert len(simulate(COFFEE, 10, jobs=1, out=out)) == 10
+
+
 def test_nonsense_is_refused_before_anything_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for settings, message in [
         ({"users": 0}, "users is 0"),
@@ -231,7 +266,7 @@ def test_nonsense_is_refused_before_anything_is_computed(tmp_path: Path, monkeyp
     with pytest.raises(ArgumentError, match="is a folder"):
         check_out(tmp_path / "folder.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ArgumentError, match=r"pip install 'tradeoff\[data\]'"):
+    with pytest.raises(ArgumentError, match=r"the extra 'data' \(in a clone: pip install '\.\[data\]'\)"):
         simulate(COFFEE, 10, out=tmp_path / "rows.parquet")
 
 

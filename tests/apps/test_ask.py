@@ -16,11 +16,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tradeoff
-from tradeoff.apps.cli.ask import PROMPT, ask, settings_from, simulated
-from tradeoff.apps.cli.cards import certificate_line
+from tradeoff.apps.cli.arguments import settings_from
+from tradeoff.apps.cli.ask import PROMPT, ask
+from tradeoff.apps.cli.cards import certificate_line, stories
 from tradeoff.apps.cli.main import Commands
-from tradeoff.model import NOTHING, Alternative, Recommendation
+from tradeoff.model import NOTHING, Alternative, Lottery, Objective, Recommendation, Trajectory
 from tradeoff.stores import JsonLines
+from tradeoff.users import LinearUser, RandomUser
 
 app = Commands("tradeoff", commands={"ask": ask})
 PAPER = ("--strategy", "paper")
@@ -37,7 +39,7 @@ def run(*arguments: str, keys: Sequence[str] | str = (), columns: int = 100, **e
 def interviewed(name: str, weights: Sequence[float], **settings: Any) -> tuple[list[str], tradeoff.Interview]:
     """Return the keys that a person would press, found by driving the library beside the command, and the interview."""
     problem = tradeoff.load(name)
-    person = simulated(problem, weights, 0.01)
+    person = LinearUser.scaled(problem, weights, 0.01)
     interview = tradeoff.Interview(problem, "paper", **settings)
     keys = []
     while question := interview.ask():
@@ -133,7 +135,11 @@ def test_a_budget_that_runs_out_is_said_and_exits_with_5() -> None:
     assert none.exit_code == 5 and found(none)["recommendation"]["questions"] == 0
 
 
-def test_many_questions_are_warned_of_once() -> None:
+def test_many_questions_are_warned_of_once(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    assert "at most 104" in run("coffee", *PAPER, "--log", log, keys=["a", "q"]).stderr
+    assert run("coffee", "--resume", log, keys=["q"]).stderr == ""
+    assert run("coffee", *PAPER, "--max-questions", "3", keys=["q"]).stderr == ""
     warned = run("coffee", *PAPER, keys=["a", "a"])
     assert warned.stderr.count("note: with 5 objectives this strategy asks many questions") == 1
     assert run("coffee", *SPANNER, keys=["a"]).stderr == run("vacuum", *PAPER, keys=["q"]).stderr == ""
@@ -222,6 +228,7 @@ def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         ((*PAPER, "-o", "basis=magic"), "basis is 'magic'"),
         ((*PAPER, "-o", "bassis=1"), "does not take these options"),
         (("-o", "max_questions=3"), "use --max-questions"),
+        (("-o", "clock=3"), "'clock' is not an option of a strategy; leave it out"),
         (("--max-questions", "-1"), "max-questions"),
         (("--simulate", "speed=1"), "there is no objective 'speed'"),
         (("--simulate", "first=-1"), "numbers >= 0"),
@@ -241,8 +248,9 @@ def test_a_bad_problem_exits_with_3() -> None:
 
 
 def test_option_values_are_numbers_and_switches_where_they_look_like_it() -> None:
-    given = settings_from(None, ["a=1", "b=0.5", "c=true", "d=x=y", "e=False"], 7)
-    assert given == {"a": 1, "b": 0.5, "c": True, "d": "x=y", "e": False, "max_questions": 7}
+    for command in ("ask", "simulate"):
+        given = settings_from(["a=1", "b=0.5", "c=true", "d=x=y", "e=False"], command)
+        assert given == {"a": 1, "b": 0.5, "c": True, "d": "x=y", "e": False} and given["e"] is False
 
 
 # --- what is seen ----------------------------------------------------------------------------------------------------

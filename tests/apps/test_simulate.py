@@ -17,7 +17,7 @@ import tradeoff
 from tradeoff import population
 from tradeoff.apps.cli.main import main
 from tradeoff.apps.cli.simulate import simulate
-from tradeoff.results import Results, Row, read_results
+from tradeoff.results import Results, Row, held, read_results
 
 
 def run(*arguments: str) -> Result:
@@ -47,7 +47,7 @@ def test_the_table_and_the_files(tmp_path: Path) -> None:
 
 def test_json_agrees_with_the_library_and_the_rows(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
-    done = run("coffee", "--users", "40", "--precision", "0.05", "-o", "basis=spanner", "-o", "skip_implied=false",
+    done = run("coffee", "--users", "40", "--precision", "0.05", "-o", "basis=spanner", "-o", "skip_implied=False",
                "--error-rate", "0.1", "--max-questions", "15", "--seed", "3", "--jobs", "1", "--out", str(out),
                "--json")  # fmt: skip
     found = json.loads(done.output)
@@ -83,6 +83,14 @@ def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
         (["--strategy", "guess"], "no strategy 'guess'"),
         (["-o", "basis"], "NAME=VALUE"),
         (["-o", "basis=3"], "basis is 3"),
+        (["-o", "basis=spanner", "-o", "basis=paper"], "given twice"),
+        (["-o", "seed=3"], "use --seed for it"),
+        (["-o", "max_questions=3"], "use --max-questions for it"),
+        (["-o", "problem=3"], "use PROBLEM for it"),
+        (["-o", "users=3"], "use --users for it"),
+        (["-o", "precision=3"], "use --precision for it"),
+        (["-o", "error_rate=1"], "use --error-rate for it"),
+        (["-o", "progress=1"], "'progress' is not an option of a strategy; leave it out"),
         (["--error-rate", "2"], "error rate"),
     ],
 )
@@ -99,6 +107,15 @@ def test_a_disk_that_takes_nothing_is_exit_code_4(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("tradeoff.results.Shards.keep", full)
     done = run("coffee", "--users", "20", "--jobs", "1", "--out", str(tmp_path / "rows.csv"))
     assert done.exit_code == 4 and "No space left" in done.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
+def test_a_second_run_on_the_same_file_is_exit_code_4(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    with held(out):
+        done = run("coffee", "--users", "20", "--out", str(out))
+    assert done.exit_code == 4 and f"{out}.shards is in use by another process" in done.stderr
+    assert run("coffee", "--users", "20", "--jobs", "1", "--out", str(out)).exit_code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")

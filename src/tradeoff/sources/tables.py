@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from tradeoff.errors import ProblemError
 
@@ -33,7 +34,9 @@ class Table:
     def texts(self, name: str) -> list[str]:
         """Return a column of texts, or say that it is missing."""
         if name not in self.columns:
-            raise ProblemError(f"{self.source}: there is no column {name!r}; found are {', '.join(self.header)}")
+            raise ProblemError(
+                f"{self.source}: there is no column {name!r}; found are {shortened(', '.join(self.header))}"
+            )
         return self.columns[name]
 
     def numbers(self, name: str) -> list[float]:
@@ -47,9 +50,33 @@ def number(text: object, where: str) -> float:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ProblemError(f"{where}: {shortened(text)} is not a number") from None
+    except OverflowError:
+        raise ProblemError(f"{where}: {shortened(text)} is too large for a number; correct it") from None
     if isinstance(text, bool) or not math.isfinite(value):
         raise ProblemError(f"{where}: {shortened(text)} is not a finite number; correct it")
     return value
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that was there before, if any."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def table_name(name: str, where: str) -> str:
+    """Return the name of a table, checked to be a file beside the document that names it and not anywhere else."""
+    if name in ("", ".", "..") or any(mark in name for mark in "/\\\0") or Path(name).name != name:
+        raise ProblemError(
+            f"{where} names the table {shortened(name)}; give the name of a CSV file beside the problem file, "
+            "without any folder"
+        )
+    if len(name.encode("utf-8", "replace")) > 255:
+        raise ProblemError(f"{where} names a table with {len(name):,} characters, which no file name has; correct it")
+    return name
 
 
 def shortened(value: object) -> str:
@@ -59,9 +86,14 @@ def shortened(value: object) -> str:
 
 
 def read_table(path: Path, required: Sequence[str]) -> Table:
-    """Return the table in a CSV file; its first line names the columns."""
+    """Return the table in a CSV file; its first line names the columns.
+
+    The required columns hold names and numbers, whose spaces do not count; other cells are kept exactly as they are.
+    """
     if not path.exists():
         raise ProblemError(f"the table {path} does not exist; it is named in the problem file beside it")
+    if not path.is_file():
+        raise ProblemError(f"the table {path} is a folder, a device or a pipe; name a CSV file beside the problem file")
     if path.stat().st_size > LARGEST_TABLE:
         raise ProblemError(
             f"{path} has {path.stat().st_size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: "
@@ -75,9 +107,9 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
     if not rows:
         raise ProblemError(f"{path} is empty; its first line must name the columns: {', '.join(required)}, ...")
     header = [name.strip() for name in rows[0][1]]
-    for name in header:
-        if header.count(name) > 1:
-            raise ProblemError(f"{path}: the column {name!r} is named twice; give every column a name of its own")
+    twice = first_repeated(header)
+    if twice is not None:
+        raise ProblemError(f"{path}: the column {shortened(twice)} is named twice; give every column a name of its own")
     for name in required:
         if name not in header:
             raise ProblemError(f"{path}: there is no column {name!r}; found are {shortened(', '.join(header))}")
@@ -88,7 +120,8 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
                 "every row needs one cell for each"
             )
     body = rows[1:]
-    columns = {name: [row[i].strip() for _, row in body] for i, name in enumerate(header)}
+    exact = set(header) - set(required)
+    columns = {name: [row[i] if name in exact else row[i].strip() for _, row in body] for i, name in enumerate(header)}
     return Table(str(path), header, columns, [line for line, _ in body])
 
 
@@ -99,8 +132,19 @@ def _numbered(reader: Iterable[list[str]]) -> Iterable[tuple[int, list[str]]]:
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV table; floats keep every digit."""
+    """Write a CSV table; floats keep every digit and texts every character."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(_Lines(file), lineterminator="\r\n")
         writer.writerow(header)
         writer.writerows(rows)
+
+
+class _Lines:
+    """Ends lines with a line feed alone. The writer must not know: it would leave carriage returns unquoted."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def write(self, line: str) -> int:
+        """Write one line."""
+        return self.file.write(line[:-2] + "\n")

@@ -20,13 +20,14 @@ def settle(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey)
     conflict = keeper.interview.conflicts()
     if not conflict:
         return False
-    out.print(
-        "\nThese answers cannot all be meant: whatever matters to you, one of them must be a slip.", style="yellow"
-    )
+    last = len(conflict)
+    words = "These answers cannot all be meant: whatever matters to you, one of them must be a slip."
+    alone = "This answer must be a slip: whatever matters to you, it cannot be meant."
+    out.print(f"\n{alone if last == 1 else words}", style="yellow")
     for place, (_, question, answer) in enumerate(conflict, start=1):
         print_answered(out, problem, question, place, "skipped" if answer is None else SAYS[answer.value])
-    last = len(conflict)
-    possible = f"Press 1 to {last} to take that answer back and go on, or q to end here."
+    which = "1" if last == 1 else f"1 to {last}"
+    possible = f"Press {which} to take that answer back and go on, or q to end here."
     while True:
         key = next_key(lambda: out.print(possible, style="bold"))
         if key.lower() in ("q", keys.END):
