@@ -151,6 +151,60 @@ def test_help_is_there_at_every_question() -> None:
     assert "at most 4% are lost" in done
 
 
+@pytest.mark.parametrize("name", ["coffee", "commute", "dependent", "vacuum"])
+def test_without_a_strategy_it_is_the_careful_one_and_json_says_all_it_knows(name: str) -> None:
+    names = [o.name for o in tradeoff.load(name).objectives]
+    result = found(run(name, "--max-questions", "2", "--json", keys=["a", "b"]))
+    plan = result["recommendation"]
+    assert result["strategy"] == "careful" and plan["questions"] <= 2
+    for key in ("regret_bound", "likely_regret", "likely_worst"):
+        assert 0 <= plan[key] <= 1
+    assert plan["robust_bound"] is None or 0 <= plan["robust_bound"] <= 1
+    assert plan["expected_left"] >= 0 and plan["target"] == 0.01
+    assert list(plan["importance"]) == names
+    assert all(0 <= low <= high <= 1 + 1e-9 for low, high in plan["importance"].values())
+    assert set(plan["unidentified"]) <= set(names) and set(plan["doubtful"]) <= {1, 2}
+    paper = found(run(name, *PAPER, "--json", keys=["q"]))["recommendation"]
+    assert paper["regret_bound"] is paper["importance"] is paper["expected_left"] is None
+
+
+# --- contradictions --------------------------------------------------------------------------------------------------
+
+
+def contradiction() -> tuple[list[str], list[int]]:
+    """Return keys that contradict each other, and the numbers of the answers that do."""
+    problem = tradeoff.load("commute")
+    for seed in range(50):
+        person, interview = RandomUser(seed), tradeoff.Interview(problem, "certified")
+        keys = []
+        while question := interview.ask():
+            keys.append(KEY[answer := person(question)])
+            interview.tell(answer)
+        if len(conflict := interview.conflicts()) > 1:
+            return keys, [number for number, _, _ in conflict]
+    raise AssertionError("nobody contradicts themselves")
+
+
+def test_a_contradiction_is_shown_and_an_answer_can_be_taken_back(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    keys, conflict = contradiction()
+    call = ("commute", "--strategy", "certified")
+    done = run(*call, "--log", str(log), keys=[*keys, "x", "0", str(len(conflict) + 1), "2", "q"])
+    assert done.exit_code == 0, done.output
+    shown, taken, rest = re.split("(That answer is taken back)", done.stdout)
+    assert "These answers cannot all be meant" in shown and taken
+    listed = shown.split("cannot all be meant")[1]
+    assert re.findall(r"^ +(\d+)\. ", listed, re.MULTILINE) == [str(n + 1) for n in range(len(conflict))]
+    assert "Question " in rest and "The best plan for you, so far" in rest and f"--resume {log}" in rest
+    events = tradeoff.interview.read_log(log.read_text())
+    assert [e["number"] for e in events if e["event"] == "retraction"] == [conflict[1]]
+    assert found(run("commute", "--resume", str(log), "--json", keys=["q"]))["finished"] is False
+    for left in (["q"], []):
+        ended = run(*call, keys=[*keys, *left])
+        assert ended.exit_code == 5 and "the answers contradict each other" in ended.stdout
+        assert "taken back" not in ended.stdout
+
+
 # --- logs ------------------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +344,22 @@ def test_a_mixture_names_the_reference_and_both_sides_count_out_of_the_same_numb
     assert "the worst trip imaginable" in page
     for question in re.split(r"^Question", page, flags=re.MULTILINE)[1:]:
         assert len(set(re.findall(r"\(\d[\d,]* of ([\d,]+)\)", question.split("The best plan")[0]))) == 1
+
+
+def told(*paths: tuple[str, ...]) -> list[str]:
+    """Return the stories of trajectories, each written as state, action, state, ..."""
+    objectives = (Objective("x"),)
+    ways = tuple(Trajectory(p[::2], p[1::2], 1 / len(paths), [float(i)]) for i, p in enumerate(paths))
+    lottery = Lottery(objectives, [1 / len(paths)] * len(paths), ways)
+    return [" ".join(story.lines(200)).split(": ", 1)[1] for story in stories(lottery, None)]
+
+
+def test_a_story_that_only_lacks_steps_is_told_in_full() -> None:
+    jam = ("home", "drive", "jam", "walk", "airport")
+    assert told(jam, ("home", "drive", "airport")) == ["drive > jam: walk > airport", "drive > airport"]
+    assert told(jam, ("home", "drive", "lost"))[1] == "as above, but lost"
+    assert told(jam, ("home", "drive", "road", "drive on", "airport"))[1] == "as above, but road: drive on > airport"
+    assert told(jam, ("home", "walk", "airport"))[1] == "walk > airport"
 
 
 @pytest.mark.parametrize("kind", ["catalogue", "mdp"])

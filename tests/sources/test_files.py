@@ -21,6 +21,7 @@ seeds = st.integers(0, 2**32 - 1)
 def assert_same(a: MDP | Catalogue, b: MDP | Catalogue) -> None:
     """Two problems are the same to the last bit."""
     assert (a.objectives, a.title, a.about) == (b.objectives, b.title, b.about)
+    assert a.fingerprint == b.fingerprint
     assert a.reference.name == b.reference.name and a.reference.outcome == b.reference.outcome
     if isinstance(a, Catalogue):
         assert isinstance(b, Catalogue)

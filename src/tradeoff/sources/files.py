@@ -126,7 +126,7 @@ def _check_toml(text: str) -> None:
         if dots > DEEPEST_KEY:
             line = text.count("\n", 0, found.start()) + 1
             raise ProblemError(f"line {line}: a name with {dots:,} dots is nested too deeply to be in a problem file")
-    tables = text.count("[") > MOST_TABLES and sum(1 for _ in _TABLE.finditer(text))
+    tables = sum(1 for _ in _TABLE.finditer(text)) if text.count("[") > MOST_TABLES else 0
     if tables > MOST_TABLES:
         raise ProblemError(
             f"it has {tables:,} tables; at most {MOST_TABLES:,} are read: write long tables as CSV files beside it"
@@ -263,7 +263,8 @@ def _inline(rows: Sequence[Sequence[Any]], header: Sequence[str], what: str) -> 
     for i, row in enumerate(rows, start=1):
         if not isinstance(row, list) or len(row) != len(header):
             found = len(row) if isinstance(row, list) else shortened(row)
-            raise ProblemError(f"{what}, row {i}: {found} entries, but {len(header)} are needed: {', '.join(header)}")
+            names = ", ".join(header[:20]) + (", ..." if len(header) > 20 else "")
+            raise ProblemError(f"{what}, row {i}: {found} entries, but {len(header)} are needed: {names}")
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
     return Table(what, list(header), columns, list(range(1, len(rows) + 1)))
 

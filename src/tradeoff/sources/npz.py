@@ -143,7 +143,7 @@ def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
     )  # fmt: skip
 
 
-def _array(arrays: Mapping[str, NDArray[Any]], name: str, kind: type[np.generic]) -> NDArray[Any]:
+def _array(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any) -> NDArray[Any]:
     """Return an array as the kernels take it, or say that it is missing or of another type."""
     if name not in arrays:
         raise ProblemError(f"the array {name!r} is missing; was the file made by this program?")

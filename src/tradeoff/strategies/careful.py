@@ -155,12 +155,12 @@ class Careful(Certified):
     def recommend(self, reason: str, complete: bool = True) -> Recommendation:
         """Return what is likely best, with all three levels of certainty."""
         made = super().recommend(reason, complete)
-        robust = max((self.bound_without(i) for i in range(len(self.asked)) if i not in self.flagged), default=1.0)
-        return replace(
-            made,
-            doubtful=tuple(sorted(i + 1 for i in self.flagged)),
-            robust_bound=max(robust, made.regret_bound or 0.0) if complete else None,
-        )
+        made = replace(made, doubtful=tuple(sorted(self.places[i] for i in self.flagged)))
+        if not complete:  # looked at on the way, where one bound per answer would take too long
+            return made
+        trusted = [i for i in range(len(self.asked)) if i not in self.flagged]
+        robust = max((self.bound_without(i) for i in trusted), default=1.0)
+        return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
 
     def bound_without(self, i: int) -> float:
         """Return the worst regret of the recommendation if one more answer were wrong."""

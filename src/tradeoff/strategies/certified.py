@@ -45,6 +45,7 @@ USEFUL = 0.03  # bits: a question whose answer is surer than this tells nothing
 WIDE = 30  # alternatives to fall back on when the contenders give no useful question
 CANDIDATES = 4  # for the recommendation, when answers are followed through
 MARGIN = 0.8  # of the target: what is below counts as proved already
+ALIKE = 0.1  # of the target: alternatives that differ by less to everybody are not worth a question
 UNLIKELY = 0.05  # answers rarer than this are not followed through
 INFORMATION = 0.2  # what a bit is worth beside the share of the proof that is done
 
@@ -101,6 +102,7 @@ class Certified:
         self.known = Known(self.k)
         self.known.add(list(bases.spanner().alternatives))
         self.asked: list[tuple[Question, Answer]] = []
+        self.places: list[int] = []  # where each of them stands among all questions put, skipped ones included
         self.unanswered: set[bytes] = set()  # skipped: not to be asked again
         self.cone = self.everything()
         self.particles = posterior_particles(*self.answered(), PARTICLES, self.random, lapse=self.lapse)
@@ -126,6 +128,7 @@ class Certified:
             if reply is None:
                 self.unanswered.add(question.key)
             else:
+                self.places.append(most - left + 1)
                 self.learn(question, reply)
         return self.recommend(self.reached() or f"{most} questions were not enough to be sure", complete=False)
 
@@ -242,7 +245,17 @@ class Certified:
         rivals = list(dict.fromkeys(certificate.worth[order[:400]].argmax(axis=1).tolist()))[:CHALLENGERS]
         counts = np.bincount(regrets.argmin(axis=1), minlength=len(self.known.alternatives))
         favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
-        return list(dict.fromkeys([certificate.number, *rivals, *favourites]))
+        return self.distinct(list(dict.fromkeys([certificate.number, *rivals, *favourites])))
+
+    def distinct(self, numbers: list[int]) -> list[int]:
+        """Return the alternatives without those that nobody could tell from an earlier one: they stall the asking."""
+        worth = self.particles[0] @ self.known.values[numbers][:, self.relevant].T
+        size = worth.max(axis=1, keepdims=True)
+        kept: list[int] = []
+        for i in range(len(numbers)):
+            if all(np.abs((worth[:, [i]] - worth[:, [j]]) / size).max() > ALIKE * self.target for j in kept):
+                kept.append(i)
+        return [numbers[i] for i in kept]
 
     def choose(self) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""

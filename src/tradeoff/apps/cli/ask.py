@@ -40,7 +40,8 @@ PATIENCE = 30  # questions; fewer are not warned of
 
 @click.command(
     epilog="PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file. The exit code is 5 "
-    "if --max-questions ran out before everything was asked; the best plan so far is printed all the same."
+    "if --max-questions ran out before everything was asked, or if answers that contradict each other were left so; the "
+    "best plan so far is printed all the same."
 )
 @click.argument("problem")
 @click.option("--strategy", metavar="NAME", help="How the questions are chosen, such as paper.")
