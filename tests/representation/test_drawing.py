@@ -210,7 +210,7 @@ def test_a_picture_too_tall_for_the_painter_is_made_coarser(tmp_path: Path) -> N
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ArgumentError, match=r"pip install 'tradeoff\[plot\]'"):
+    with pytest.raises(ArgumentError, match=r"pip install '\.\[plot\]'"):
         Picture(10, 10, (), "").png(tmp_path / "x.png")
 
 

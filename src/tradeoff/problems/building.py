@@ -62,10 +62,11 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
     elif isinstance(start, str):
         chances[index_of("start state", start, states)] = 1.0
     elif isinstance(start, Mapping):
+        place = {name: i for i, name in enumerate(states)}
         for name, chance in start.items():
-            chances[index_of("start state", str(name), states)] = number_of(
-                chance, f"the probability of start {name!r}"
-            )
+            if str(name) not in place:
+                raise ProblemError(f"the start state {str(name)!r} does not exist; {_known(states)}")
+            chances[place[str(name)]] = number_of(chance, f"the probability of start {name!r}")
     else:
         given = array_of(start, "the start distribution")  # type: ignore[arg-type]
         if given.shape != chances.shape:
@@ -284,7 +285,7 @@ def layers_from_columns(
     objective_names: Sequence[str],
 ) -> tuple[list[Layer], tuple[str, ...], tuple[str, ...]]:
     """Return the layers and the names of states and actions; a state without rows must be among the ``ends``."""
-    ends = [str(name) for name in ends]
+    ends = dict.fromkeys(str(name) for name in ends)
     if states is None:
         state_names = tuple(dict.fromkeys([*state, *ends]))
     else:

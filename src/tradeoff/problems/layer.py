@@ -299,7 +299,7 @@ def check_layer(layer: Layer, states: Sequence[str], actions: Sequence[str], obj
         if shape != expected:
             raise ProblemError(f"an array of the model has shape {shape} where {expected} is needed")
     for pointers, end in ((layer.state_ptr, choices), (layer.choice_ptr, found)):
-        if pointers[0] != 0 or pointers[-1] != end or np.any(np.diff(pointers) < 0):
+        if pointers[0] != 0 or pointers[-1] != end or np.any(pointers[1:] < pointers[:-1]):
             raise ProblemError("the pointers of the model do not increase from 0 to its size")
     if found and not (layer.target.min() >= 0 and layer.target.max() < count):
         raise ProblemError(f"a next state is outside 0 to {count - 1}")

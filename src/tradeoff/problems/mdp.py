@@ -86,6 +86,9 @@ class MDP(Framed):
         self.places = building.places_from(places or {}, states)
         if prune:
             layers, chances, states = self._pruned(layers, chances, states)
+            if self.places:
+                left = set(states)
+                self.places = {state: place for state, place in self.places.items() if state in left}
         self.layers = tuple(layers)
         self.start = frozen_array(chances)
         self.states, self.actions = states, tuple(actions)

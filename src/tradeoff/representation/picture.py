@@ -128,8 +128,8 @@ class Picture:
             from matplotlib.figure import Figure
         except ImportError as error:
             raise ArgumentError(
-                "drawing a PNG needs matplotlib, which is not installed; run: pip install 'tradeoff[plot]' "
-                "(or write an SVG, which needs nothing)"
+                "drawing a PNG needs matplotlib, which is not installed; install the extra 'plot' "
+                "(in a clone: pip install '.[plot]'), or write an SVG, which needs nothing"
             ) from error
         import warnings
 

@@ -45,6 +45,7 @@ USEFUL = 0.03  # bits: a question whose answer is surer than this tells nothing
 WIDE = 30  # alternatives to fall back on when the contenders give no useful question
 CANDIDATES = 4  # for the recommendation, when answers are followed through
 MARGIN = 0.8  # of the target: what is below counts as proved already
+STALL = 2  # answers "about equal" in a row after which others are sought
 ALIKE = 0.1  # of the target: alternatives that differ by less to everybody are not worth a question
 UNLIKELY = 0.05  # answers rarer than this are not followed through
 INFORMATION = 0.2  # what a bit is worth beside the share of the proof that is done
@@ -300,9 +301,13 @@ class Certified:
         }
         scores = np.full(len(pool), -np.inf)
         before = max(self.unproved(self.certificate.rays), 1e-12)
+        recent = [answer for _, answer in self.asked[-STALL:]]
+        stalled = len(recent) == STALL and all(answer is Answer.SAME for answer in recent)
         for i in sorted(shortlist):
             after = self.expected_unproved(pool.differences[i], shares[:, i], before)
             scores[i] = 1 - after / before + 0.05 * surprise[i] + (0.0 if sure else INFORMATION * told[i])
+            if stalled:  # "about equal" again and again: ask what will probably get another answer
+                scores[i] -= 0.5 * shares[1, i]
         return pool.questions[easiest(scores, pool, self.particles, allowed=scores > -np.inf)]
 
     def removed(self, pool: Pool, shares: NDArray[np.float64]) -> Vector:

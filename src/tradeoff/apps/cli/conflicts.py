@@ -17,6 +17,8 @@ def settle(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey)
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.cards import SAYS, print_answered
 
+    if keeper.interview.recommendation.complete:  # a strategy that allows for slips has dealt with them
+        return False
     conflict = keeper.interview.conflicts()
     if not conflict:
         return False
