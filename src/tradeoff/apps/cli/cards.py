@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -305,6 +306,29 @@ def print_recommendation(out: Console, problem: AnyProblem, recommendation: Reco
     certificate = certificate_line(recommendation)
     if certificate:
         out.print(Text(certificate, style="bold"))
+    runner_up = runner_up_line(problem, recommendation)
+    if runner_up:
+        out.print(cell(runner_up))
+    if recommendation.doubtful:
+        places = ", ".join(map(str, recommendation.doubtful))
+        out.print(cell(f"Set aside as probable slips: answer {places}."), style="yellow")
+    if recommendation.unidentified:
+        names = ", ".join(recommendation.unidentified)
+        out.print(cell(f"How much these matter to you was left open, because it makes no difference here: {names}."))
+
+
+def runner_up_line(problem: AnyProblem, recommendation: Recommendation) -> str | None:
+    """Return what the next best plan would change, in units; None where there is none."""
+    if recommendation.runner_up is None:
+        return None
+    mine = problem.outcome(recommendation.alternative.value)
+    other = problem.outcome(recommendation.runner_up.value)
+    changes = [
+        f"{o.name} {o.text(abs(float(change)))} {'more' if change > 0 else 'less'}"
+        for o, change, size in zip(problem.objectives, other - mine, np.abs(problem.scale), strict=True)
+        if abs(change) > 1e-3 * size
+    ]
+    return f"The next best plan for you would mean: {', '.join(changes)}." if changes else None
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------
