@@ -89,7 +89,8 @@ def test_processes_change_nothing_but_the_seconds(name: str) -> None:
 
 
 def test_a_dask_cluster_gives_the_same_rows() -> None:
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     expected = timeless(simulate(COFFEE, 50, jobs=1).results)
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
@@ -136,8 +137,6 @@ def test_errors_and_budgets_are_counted() -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_file_reads_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     out = tmp_path / f"rows{suffix}"
     run = simulate(COFFEE, 25, error_rate=0.1, jobs=1, out=out)
     assert [p.name for p in tmp_path.iterdir()] == [out.name]
@@ -146,7 +145,6 @@ def test_a_file_reads_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
 
 
 def test_bounds_are_empty_only_where_there_are_none(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     row = Row(0, (0.1, 1 / 3), 4, 0.0, True, 'a "reason", with\nlines', None, 0, 0.5)
     results = Results.from_rows([row, replace(row, index=1, bound=0.25, complete=False)], 2)
     for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
@@ -283,7 +281,6 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_page_of_theory_and_practice_can_be_made(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     tool = Path(__file__).resolve().parents[1] / "tools" / "theory_and_practice.py"
     subprocess.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True, capture_output=True)
     page = (tmp_path / "theory-and-practice.md").read_text()

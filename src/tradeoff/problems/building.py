@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ProblemError
 from tradeoff.model import Matrix, Vector, check_distinct
-from tradeoff.problems.layer import Int, Layer, Where, build_layer
+from tradeoff.problems.layer import Int, Layer, Where, build_layer, keep_states, reachable
 from tradeoff.problems.memory import check_fits
 
 
@@ -121,6 +121,22 @@ def number_of(value: object, what: str) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ProblemError(f"{what} is {value!r}, which is not a number") from None
+
+
+def without_unreachable(
+    layers: Sequence[Layer], start: Vector, states: Sequence[str]
+) -> tuple[Sequence[Layer], Vector, Sequence[str], str]:
+    """Return the model without the states that cannot be reached, and a note about them (empty if there are none)."""
+    keep = reachable(layers, start)
+    if keep.all():
+        return layers, start, states, ""
+    kept, lost = np.flatnonzero(keep), np.flatnonzero(~keep)
+    some = ", ".join(repr(states[int(i)]) for i in lost[:3]) + (", ..." if len(lost) > 3 else "")
+    note = f"{len(lost)} states cannot be reached from the start and were left out: {some}"
+    names: Sequence[str] = tuple(states[int(i)] for i in kept)
+    if isinstance(states, Numbered):
+        names = Numbered(states.numbers[kept])
+    return [keep_states(layer, keep) for layer in layers], start[kept], names, note
 
 
 # --- dense arrays and sparse matrices -------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tradeoff.model import (
 )
 from tradeoff.problem import Frame, Framed, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies, solving
-from tradeoff.problems.layer import Layer, build_layer, keep_states, reachable
+from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
 from tradeoff.problems.memory import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
@@ -85,7 +85,10 @@ class MDP(Framed):
         chances = building.start_from(start, states)
         self.places = building.places_from(places or {}, states)
         if prune:
-            layers, chances, states = self._pruned(layers, chances, states)
+            layers, chances, states, lost = building.without_unreachable(layers, chances, states)
+            if lost:
+                self.notes.append(lost)
+                warnings.warn(lost, ProblemWarning, stacklevel=3)
             if self.places:
                 left = set(states)
                 self.places = {state: place for state, place in self.places.items() if state in left}
@@ -98,23 +101,6 @@ class MDP(Framed):
         self.name, self.title, self.about = name, title or name, about
         self.threads = os.cpu_count() or 1  # weight vectors are spread over so many threads
         self.evidence: Evidence | None = None  # what a model learned from data rests on
-
-    def _pruned(
-        self, layers: Sequence[Layer], start: Vector, states: Sequence[str]
-    ) -> tuple[Sequence[Layer], Vector, Sequence[str]]:
-        """Return the model without the states that cannot be reached."""
-        keep = reachable(layers, start)
-        if keep.all():
-            return layers, start, states
-        kept, lost = np.flatnonzero(keep), np.flatnonzero(~keep)
-        some = ", ".join(repr(states[int(i)]) for i in lost[:3]) + (", ..." if len(lost) > 3 else "")
-        self.notes.append(f"{len(lost)} states cannot be reached from the start and were left out: {some}")
-        warnings.warn(self.notes[-1], ProblemWarning, stacklevel=4)
-        if isinstance(states, building.Numbered):
-            states = building.Numbered(states.numbers[kept])
-        else:
-            states = tuple(states[int(i)] for i in kept)
-        return [keep_states(layer, keep) for layer in layers], start[kept], states
 
     # --- constructors -------------------------------------------------------------------------------------------------
 
