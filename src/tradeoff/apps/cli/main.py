@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -148,9 +149,11 @@ def solve(problem: str, weights: str, as_json: bool, renormalise: bool) -> None:
 
     loaded = read(problem, renormalise)
     vector = weights_from(weights, loaded.objectives)
-    (best,) = loaded.best([vector])
+    with working("Solving ..."):
+        (best,) = loaded.best([vector])
+        solution = pages.solution(loaded, vector, best)
     if as_json:
-        emit(pages.solution(loaded, vector, best))
+        emit(solution)
     else:
         pages.print_solution(loaded, vector, best)
 
@@ -162,9 +165,18 @@ def read(source: str, renormalise: bool = False) -> AnyProblem:
     from tradeoff.errors import ProblemWarning
     from tradeoff.sources import load
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), working("Reading the problem ..."):
         warnings.simplefilter("ignore", ProblemWarning)
         return load(source, renormalise=renormalise)
+
+
+def working(message: str) -> AbstractContextManager[object]:
+    """Return a context in which a terminal shows that something is being done; elsewhere it shows nothing."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(message)
 
 
 def emit(data: object) -> None:
