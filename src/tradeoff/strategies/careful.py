@@ -22,6 +22,8 @@ from tradeoff.strategies.sampling import consistent, half_spaces
 LAPSE = 0.08  # how often a person answers what they do not mean
 CONFIDENCE = 0.95  # of the belief must be content with the recommendation
 PATIENCE = 2  # times in a row
+OVERWHELMING = 0.99  # of the belief being content is enough at once
+NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
 DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
 WORTHLESS = 0.01  # bits: nothing left to learn
@@ -77,8 +79,8 @@ class Careful(Certified):
             self.cone = cone
         self.certificate = self.certify()
         regrets = self.believe()
-        sure = self.content(regrets)[:, self.certificate.number].mean() >= CONFIDENCE
-        self.in_row = self.in_row + 1 if sure else 0
+        content = self.content(regrets)[:, self.certificate.number].mean()
+        self.in_row = PATIENCE if content >= OVERWHELMING else self.in_row + 1 if content >= CONFIDENCE else 0
 
     def chance_wrong(self) -> NDArray[np.float64]:
         """Return for each answer how likely it is not what the person means."""
@@ -120,7 +122,7 @@ class Careful(Certified):
         fresh = self.not_asked(pool)
         if not fresh.any() or scores[fresh].max() < WORTHLESS:
             return None
-        return pool.questions[easiest(scores, pool, self.particles, allowed=fresh)]
+        return pool.questions[easiest(scores, pool, self.particles, allowed=fresh, nearly=NEARLY)]
 
     def with_doubtful(self, pool: Pool) -> Pool:
         """Return the pool with the questionable answers' questions added, the other way round."""

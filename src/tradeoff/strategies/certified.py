@@ -42,6 +42,7 @@ FAVOURITES = 10  # alternatives that are best for the most particles
 FRESH = 24  # particles whose true optimum is looked up each time
 LOOK_AHEAD = 10  # questions whose answers are followed through exactly
 USEFUL = 0.03  # bits: a question whose answer is surer than this tells nothing
+NEARLY = 0.98  # who never errs can be asked the best question, and not an easier one that is nearly as good
 WIDE = 30  # alternatives to fall back on when the contenders give no useful question
 CANDIDATES = 4  # for the recommendation, when answers are followed through
 MARGIN = 0.8  # of the target: what is below counts as proved already
@@ -309,7 +310,7 @@ class Certified:
             scores[i] = 1 - after / before + 0.05 * surprise[i] + (0.0 if sure else INFORMATION * told[i])
             if stalled:  # "about equal" again and again: ask what will probably get another answer
                 scores[i] -= 0.5 * shares[1, i]
-        return pool.questions[easiest(scores, pool, self.particles, allowed=scores > -np.inf)]
+        return pool.questions[easiest(scores, pool, self.particles, allowed=scores > -np.inf, nearly=NEARLY)]
 
     def removed(self, pool: Pool, shares: NDArray[np.float64]) -> Vector:
         """Return the expected share of the bad rays' excess regret that the answer to each question cuts off."""

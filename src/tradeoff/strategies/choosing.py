@@ -15,9 +15,6 @@ from tradeoff.strategies.sampling import Particles
 # The answers in the order of every array of answers here.
 ANSWERS = (Answer.FIRST, Answer.SAME, Answer.SECOND)
 
-# Among questions that tell nearly as much as the best, the easiest is asked.
-NEARLY_BEST = 0.9
-
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -114,11 +111,11 @@ def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDAr
     return result
 
 
-def easiest(scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_] | None = None) -> int:
-    """Return the question to ask: of those nearly as good as the best, a real comparison of few differing objectives."""
-    usable = scores if allowed is None else np.where(allowed, scores, -np.inf)
+def easiest(scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_], nearly: float) -> int:
+    """Return the question to ask: of those ``nearly`` as good as the best, a real comparison of few differing objectives."""
+    usable = np.where(allowed, scores, -np.inf)
     best = float(usable.max())
-    good = np.flatnonzero(usable >= best - (1 - NEARLY_BEST) * abs(best))
+    good = np.flatnonzero(usable >= best - (1 - nearly) * abs(best))
     differing = (np.abs(pool.differences[good]) > 1e-9).sum(axis=1)
     weights, precision = particles
     clear = np.mean(np.abs(weights @ pool.differences[good].T) / precision[:, None] > 1.0, axis=0)
