@@ -78,9 +78,16 @@ class Careful(Certified):
         if self.listed(cone):
             self.cone = cone
         self.certificate = self.certify()
-        regrets = self.believe()
-        content = self.content(regrets)[:, self.certificate.number].mean()
+        if self.share_content() >= CONFIDENCE:
+            # Regrets are against what is known. Before that counts, everybody's own optimum is looked up.
+            self.known.add(self.memory.best(self.directions(self.particles[0])))
+            self.certificate = self.certify()
+        content = self.share_content()
         self.in_row = PATIENCE if content >= OVERWHELMING else self.in_row + 1 if content >= CONFIDENCE else 0
+
+    def share_content(self) -> float:
+        """Return the share of the belief that would be content with the recommendation."""
+        return float(self.content(self.believe())[:, self.certificate.number].mean())
 
     def chance_wrong(self) -> NDArray[np.float64]:
         """Return for each answer how likely it is not what the person means."""
