@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
     from tradeoff.problems.mdp import MDP
+    from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
     from tradeoff.sources import examples, load, save
@@ -64,6 +65,7 @@ _HOME = {
     "Mixture": "model",
     "Objective": "model",
     "OptimalPolicy": "model",
+    "PointSet": "problems.pointset",
     "Policy": "model",
     "Problem": "problem",
     "ProblemError": "errors",
@@ -105,6 +107,7 @@ __all__ = [
     "Mixture",
     "Objective",
     "OptimalPolicy",
+    "PointSet",
     "Policy",
     "Problem",
     "ProblemError",

@@ -1,17 +1,61 @@
-"""Where problems come from: ``load`` finds a bundled example or reads a file."""
+"""Where problems come from: ``load`` finds a bundled example, reads a file, or asks another library.
+
+Each source is a module of its own, imported when it is first needed. A source is one function ``read_...(name, *,
+options)``; the tables below say which function reads what.
+"""
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tradeoff.errors import ProblemError
+from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
+from tradeoff.problems.pointset import PointSet
 
-AnyProblem: TypeAlias = Catalogue | MDP
+AnyProblem: TypeAlias = Catalogue | MDP | PointSet
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+# What is written before the colon of "scheme:name", and the function in this package that reads it.
+SCHEMES = {
+    "file": "files.read",
+    "npz": "npz.read",
+    "table": "spreadsheets.read_table",
+    "log": "logged.read_log",
+    "minari": "logged.read_minari",
+    "gym": "environments.read_gym",
+    "mo-gym": "environments.read_mo_gym",
+    "network": "networks.read_network",
+    "umb": "umb.read_umb",
+    "prism": "checkers.read_prism",
+    "jani": "checkers.read_jani",
+    "drn": "checkers.read_drn",
+    "explicit": "checkers.read_explicit",
+    "python": "code.read_python",
+}
+
+# Files are known by how their names end.
+SUFFIXES = {
+    ".toml": "file", ".json": "file", ".npz": "npz",
+    ".csv": "table", ".tsv": "table", ".xlsx": "table", ".parquet": "table",
+    ".graphml": "network", ".umb": "umb", ".prism": "prism", ".nm": "prism", ".pm": "prism", ".jani": "jani",
+    ".drn": "drn", ".tra": "explicit",
+}  # fmt: skip
+
+# Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
+OBJECTS = {
+    ("networkx", "Graph"): "networks.from_graph",
+    ("gymnasium", "Env"): "environments.from_environment",
+    ("minari", "MinariDataset"): "logged.from_minari",
+}
+
+NAMES_OF_FILES = {"file", "npz", "table", "log", "network", "umb", "prism", "jani", "drn", "explicit"}
 
 
 def examples() -> list[str]:
@@ -19,42 +63,75 @@ def examples() -> list[str]:
     return sorted(path.stem for path in EXAMPLES.glob("*.toml"))
 
 
-def load(source: str | Path, *, renormalise: bool = False) -> AnyProblem:
-    """Return the problem called ``source``: a bundled one by name, or a .toml, .json or .npz file.
+def load(source: object, **options: Any) -> AnyProblem:
+    """Return the problem called ``source``.
+
+    It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
+    an object of another library: a networkx graph, a gymnasium environment, anything with ``best(weights)``.
+    ``options`` are the source's own; what it does not know is refused.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
-    from tradeoff.sources import files
-
+    if not isinstance(source, str | Path):
+        return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
-        return files.read(EXAMPLES / f"{source}.toml", renormalise=renormalise)
-    path = Path(source)
+        return _call("files.read", EXAMPLES / f"{source}.toml", options)
+    scheme, colon, name = str(source).partition(":")
+    if isinstance(source, str) and colon and scheme in SCHEMES:
+        if scheme not in NAMES_OF_FILES:
+            return _call(SCHEMES[scheme], name, options)
+        path: Path = Path(name)
+    else:
+        scheme, path = "", Path(source)
     try:
-        return _load_file(path, source, renormalise)
+        _check_file(path)
+        return _call(SCHEMES[scheme or _scheme_of_file(path)], path, options)
     except OSError as error:
-        name = str(source) if len(str(source)) <= 300 else str(source)[:297] + "..."
-        raise ProblemError(f"{name} cannot be read: {error.strerror}; check the name and the permissions") from None
+        shown = str(source) if len(str(source)) <= 300 else str(source)[:297] + "..."
+        raise ProblemError(f"{shown} cannot be read: {error.strerror}; check the name and the permissions") from None
 
 
-def _load_file(path: Path, source: str | Path, renormalise: bool) -> AnyProblem:
-    from tradeoff.sources import files, npz
-
+def _check_file(path: Path) -> None:
     if not path.exists():
         raise ProblemError(
-            f"there is no file {str(source)!r} and no bundled problem of that name; bundled are {', '.join(examples())}"
+            f"there is no file {str(path)!r} and no bundled problem of that name; bundled are {', '.join(examples())}"
         )
     if path.is_dir():
-        raise ProblemError(f"{str(source)!r} is a folder; name a .toml, .json or .npz file")
+        raise ProblemError(f"{str(path)!r} is a folder; name a .toml, .json or .npz file, or another that is known")
     if not path.is_file():
-        raise ProblemError(f"{str(source)!r} is a device or a pipe, which has no end; name a .toml, .json or .npz file")
-    match path.suffix.lower():
-        case ".toml" | ".json":
-            return files.read(path, renormalise=renormalise)
-        case ".npz":
-            return npz.read(path)
-        case suffix:
-            raise ProblemError(f"{path}: files ending in {suffix!r} are not known; use .toml, .json or .npz")
+        raise ProblemError(f"{str(path)!r} is a device or a pipe, which has no end; name a file")
+
+
+def _scheme_of_file(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ProblemError(f"{path}: files ending in {suffix!r} are not known; known are {', '.join(SUFFIXES)}")
+    return SUFFIXES[suffix]
+
+
+def _reader_of_object(source: object) -> str:
+    for (library, name), reader in OBJECTS.items():
+        if library in sys.modules and isinstance(source, getattr(sys.modules[library], name, ())):
+            return reader
+    if callable(getattr(source, "best", None)):
+        return "code.from_object"
+    raise ArgumentError(
+        f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a networkx graph, a gymnasium "
+        "environment, or an object with best(weights)"
+    )
+
+
+def _call(reader: str, source: Any, options: dict[str, Any]) -> AnyProblem:
+    """Call the function that reads this kind of source, with options that it knows."""
+    module, _, name = reader.partition(".")
+    read: Callable[..., AnyProblem] = getattr(import_module(f"tradeoff.sources.{module}"), name)
+    known = [p.name for p in inspect.signature(read).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            advice = f"it knows {', '.join(known)}" if known else "it takes none"
+            raise ArgumentError(f"{option!r} is not an option of the source {str(source)!r:.120}; {advice}")
+    return read(source, **options)
 
 
 def save(problem: AnyProblem, path: str | Path) -> None:
@@ -65,6 +142,8 @@ def save(problem: AnyProblem, path: str | Path) -> None:
     from tradeoff.sources import files, npz
 
     path = Path(path)
+    if isinstance(problem, PointSet):
+        raise ProblemError(f"{path} cannot be written: {problem.name!r} is an optimiser, which only its program knows")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():

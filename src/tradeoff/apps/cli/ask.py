@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -39,11 +41,11 @@ PATIENCE = 30  # questions; fewer are not warned of
 
 
 @click.command(
-    epilog="PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file. The exit code is 5 "
+    epilog=f"{PROBLEM_HELP} The exit code is 5 "
     "if --max-questions ran out before everything was asked, or if answers that contradict each other were left so; the "
     "best plan so far is printed all the same."
 )
-@click.argument("problem")
+@takes_problem
 @click.option("--strategy", metavar="NAME", help="How the questions are chosen, such as paper.")
 @click.option(
     "-o",
@@ -68,9 +70,8 @@ PATIENCE = 30  # questions; fewer are not warned of
     help="What the simulated person does not notice, as a share of what the best plan is worth to them (default 0.01).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document at the end, and questions on stderr.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
 def ask(
-    problem: str,
+    source: Source,
     strategy: str | None,
     options: tuple[str, ...],
     max_questions: int | None,
@@ -79,7 +80,6 @@ def ask(
     simulate: str | None,
     precision: float | None,
     as_json: bool,
-    renormalise: bool,
 ) -> None:
     """Find the plan that is best for you: say of two alternatives which you prefer, a few times.
 
@@ -96,7 +96,7 @@ def ask(
     """
     from tradeoff.apps.cli.arguments import settings_from, weights_from
     from tradeoff.apps.cli.cards import document
-    from tradeoff.apps.cli.main import emit, read
+    from tradeoff.apps.cli.main import emit
     from tradeoff.errors import ArgumentError
     from tradeoff.users import LinearUser
 
@@ -110,13 +110,13 @@ def ask(
         )
     if precision is not None and simulate is None:
         raise ArgumentError("--precision is about a simulated person; give --simulate too, or leave it out")
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     person = None
     if simulate is not None:
         weights = weights_from(simulate, loaded.objectives)
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
-    call = shlex.join(["tradeoff", "ask", problem, *(["--renormalise"] if renormalise else [])])
+    call = shlex.join(["tradeoff", "ask", *source.words()])
     with begun(loaded, settings, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+
 if TYPE_CHECKING:
     from tradeoff.model import Alternative, Lottery, Vector
     from tradeoff.sources import AnyProblem
@@ -20,8 +22,8 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 TOGETHER = "\N{NO-BREAK SPACE}"
 
 
-@click.command(epilog="PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file.")
-@click.argument("problem")
+@click.command(epilog=PROBLEM_HELP)
+@takes_problem
 @click.option(
     "--weights",
     required=True,
@@ -44,16 +46,14 @@ TOGETHER = "\N{NO-BREAK SPACE}"
 @click.option("--svg", type=FILE, metavar="FILE", help="Draw it into an SVG file.")
 @click.option("--png", type=FILE, metavar="FILE", help="Draw it into a PNG file (this needs matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
 def explain(
-    problem: str,
+    source: Source,
     weights: str,
     method: str | None,
     order: str | None,
     svg: Path | None,
     png: Path | None,
     as_json: bool,
-    renormalise: bool,
 ) -> None:
     """Tell what the best plan for stated weights leads to, as a few stories.
 
@@ -61,9 +61,9 @@ def explain(
     their average is exactly that of the plan.
     """
     from tradeoff.apps.cli.arguments import weights_from
-    from tradeoff.apps.cli.main import emit, read
+    from tradeoff.apps.cli.main import emit
 
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     vector = weights_from(weights, loaded.objectives)
     (best,) = loaded.best([vector])
     lottery = told(loaded, best, method, order)
@@ -77,16 +77,16 @@ def explain(
 def told(problem: AnyProblem, best: Alternative, method: str | None, order: str | None) -> Lottery:
     """Return the plan as a lottery, the largest share first; only the plans of MDPs can be told in several ways."""
     from tradeoff.errors import ArgumentError
-    from tradeoff.problems.catalogue import Catalogue
+    from tradeoff.problems.mdp import MDP
     from tradeoff.representation.words import heaviest_first
 
     options: dict[str, Any] = {"method": method, "order": order}
     given = {name: value for name, value in options.items() if value is not None}
-    if isinstance(problem, Catalogue) and given:
+    if not isinstance(problem, MDP) and given:
         name, value = next(iter(given.items()))
         raise ArgumentError(
-            f"--{name} {value} is about the paths of a plan, but {problem.name!r} is a catalogue, whose items "
-            f"have none; leave out --{name}"
+            f"--{name} {value} is about the paths of a plan, but {problem.name!r} has no paths: "
+            f"something is chosen once; leave out --{name}"
         )
     return heaviest_first(problem.show(best, **given))
 

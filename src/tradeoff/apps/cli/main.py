@@ -9,21 +9,17 @@ import json
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.explain import explain
 from tradeoff.apps.cli.simulate import simulate
-
-if TYPE_CHECKING:
-    from tradeoff.sources import AnyProblem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
 
 # 0 fine, 1 internal error, 2 usage, 3 invalid model, 4 storage, 5 budget exhausted, 130 interrupted
 USAGE, INVALID, STORAGE, INTERRUPTED = 2, 3, 4, 130
-
-PROBLEM_HELP = "PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file."
 
 
 class Commands(click.Group):
@@ -95,14 +91,13 @@ def problems(as_json: bool) -> None:
 
 
 @main.command(epilog=PROBLEM_HELP)
-@click.argument("problem")
+@takes_problem
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
-def show(problem: str, as_json: bool, renormalise: bool) -> None:
+def show(source: Source, as_json: bool) -> None:
     """Show a problem: its objectives, its size, and the best and worst of each objective."""
     from tradeoff.apps.cli import pages
 
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     if as_json:
         emit(pages.description(loaded))
     else:
@@ -110,17 +105,16 @@ def show(problem: str, as_json: bool, renormalise: bool) -> None:
 
 
 @main.command(epilog=PROBLEM_HELP)
-@click.argument("problem")
+@takes_problem
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
-def check(problem: str, as_json: bool, renormalise: bool) -> None:
+def check(source: Source, as_json: bool) -> None:
     """Check a problem file and say what is wrong, where, and what to do.
 
     The exit code is 0 if the problem is valid and 3 if it is not.
     """
     from tradeoff.apps.cli import pages
 
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     if as_json:
         emit({"valid": True, **pages.sizes(loaded), "notes": pages.notes(loaded)})
     else:
@@ -128,7 +122,7 @@ def check(problem: str, as_json: bool, renormalise: bool) -> None:
 
 
 @main.command(epilog=PROBLEM_HELP)
-@click.argument("problem")
+@takes_problem
 @click.option(
     "--weights",
     required=True,
@@ -137,8 +131,7 @@ def check(problem: str, as_json: bool, renormalise: bool) -> None:
     "Example: time=3,comfort=1",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
-def solve(problem: str, weights: str, as_json: bool, renormalise: bool) -> None:
+def solve(source: Source, weights: str, as_json: bool) -> None:
     """Find the best plan for stated weights.
 
     Weights are on gains: 1 is the whole way from the worst to the best that can be expected of an objective, so that
@@ -147,7 +140,7 @@ def solve(problem: str, weights: str, as_json: bool, renormalise: bool) -> None:
     from tradeoff.apps.cli import pages
     from tradeoff.apps.cli.arguments import weights_from
 
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     vector = weights_from(weights, loaded.objectives)
     with working("Solving ..."):
         (best,) = loaded.best([vector])
@@ -156,18 +149,6 @@ def solve(problem: str, weights: str, as_json: bool, renormalise: bool) -> None:
         emit(solution)
     else:
         pages.print_solution(loaded, vector, best)
-
-
-def read(source: str, renormalise: bool = False) -> AnyProblem:
-    """Return the problem; what was put right on the way is noted on the problem, not warned about."""
-    import warnings
-
-    from tradeoff.errors import ProblemWarning
-    from tradeoff.sources import load
-
-    with warnings.catch_warnings(), working("Reading the problem ..."):
-        warnings.simplefilter("ignore", ProblemWarning)
-        return load(source, renormalise=renormalise)
 
 
 def working(message: str) -> AbstractContextManager[object]:

@@ -15,6 +15,7 @@ from tradeoff.apps.cli.main import plain
 from tradeoff.model import Alternative, Item, Vector
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
+from tradeoff.problems.pointset import PointSet
 from tradeoff.sources import AnyProblem
 
 # How many of a plan's most likely situations are listed.
@@ -49,6 +50,8 @@ def sizes(problem: AnyProblem) -> dict[str, Any]:
     base: dict[str, Any] = {"name": problem.name, "title": problem.title, "objectives": len(problem.objectives)}
     if isinstance(problem, Catalogue):
         return base | {"kind": "catalogue", "items": len(problem.names)}
+    if isinstance(problem, PointSet):
+        return base | {"kind": "points"}
     return base | {
         "kind": "mdp",
         "states": len(problem.states),
@@ -104,6 +107,8 @@ def solution(problem: AnyProblem, weights: Vector, best: Alternative) -> dict[st
         index = best.plan.index
         labels = {key: texts[index] for key, texts in problem.labels.items()}
         return result | {"item": best.plan.name, "labels": labels}
+    if isinstance(problem, PointSet):
+        return result | {"solution": list(problem.show(best).trajectories[0].states)}
     return result | {"plan": likely_situations(problem, best)}
 
 
@@ -147,6 +152,8 @@ def _heading(problem: AnyProblem) -> None:
     size = sizes(problem)
     if isinstance(problem, Catalogue):
         extent = f"a catalogue of {size['items']:,} items"
+    elif isinstance(problem, PointSet):
+        extent = "solutions that an optimiser finds"
     else:
         extent = (
             f"{size['states']:,} states, {size['actions']:,} actions, {size['horizon']} steps "
@@ -203,6 +210,10 @@ def print_solution(problem: AnyProblem, weights: Vector, best: Alternative) -> N
                 "Choose ", (plain(best.plan.name), "bold"), plain(f" ({', '.join(labels)})" if labels else "")
             )
         )
+        return
+    if isinstance(problem, PointSet):
+        for step in problem.show(best).trajectories[0].states:
+            out.print(cell(step))
         return
     steps = table(">step", "where", "what to do", ">how likely", title="What to do where (the likeliest situations)")
     for row in likely_situations(problem, best):

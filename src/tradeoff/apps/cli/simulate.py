@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 
 
-@click.command(epilog="PROBLEM is a bundled problem (see `tradeoff problems`) or a .toml, .json or .npz file.")
-@click.argument("problem")
+@click.command(epilog=PROBLEM_HELP)
+@takes_problem
 @click.option("--users", default=1000, show_default=True, metavar="N", help="How many users are simulated.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
               help="What a user cannot tell apart, relative to the best they can get: 0.01 is 1% of it.")  # fmt: skip
@@ -38,9 +40,8 @@ PATIENCE = 2.0
               "it, and the same command goes on from there.")  # fmt: skip
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw a .svg, .png or .pdf picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them.")
 def simulate(
-    problem: str,
+    source: Source,
     users: int,
     precision: float,
     strategy: str,
@@ -52,7 +53,6 @@ def simulate(
     out: Path | None,
     plot: Path | None,
     as_json: bool,
-    renormalise: bool,
 ) -> None:
     """Ask many simulated users, and show how many questions they got and what the advice cost them.
 
@@ -61,13 +61,13 @@ def simulate(
     """
     from tradeoff import population
     from tradeoff.apps.cli.arguments import settings_from
-    from tradeoff.apps.cli.main import STORAGE, emit, fail, read
+    from tradeoff.apps.cli.main import STORAGE, emit, fail
     from tradeoff.results import check_picture, plot_results
 
     given = settings_from(options, "simulate")
     if plot is not None:
         check_picture(plot)
-    loaded = read(problem, renormalise)
+    loaded = source.read()
     begin = time.monotonic()
     try:
         with progress_bar() as progress:

@@ -1,0 +1,99 @@
+"""The PROBLEM of a command: a name with the options of its source, read when the command runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tradeoff.sources import AnyProblem
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PROBLEM_HELP = (
+    "PROBLEM is a bundled problem (see `tradeoff problems`), a file (.toml, .json, .npz, a table of items as .csv, .xlsx or "
+    ".parquet, .graphml, .umb, .prism, .jani, ...) or SCHEME:NAME, such as gym:FrozenLake-v1. See docs/sources.md."
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a person typed to name a problem."""
+
+    name: str
+    options: dict[str, str | bool]
+
+    def read(self) -> AnyProblem:
+        """Return the problem; what was put right on the way is noted on the problem, not warned about."""
+        import warnings
+
+        from tradeoff.apps.cli.main import working
+        from tradeoff.errors import ProblemWarning
+        from tradeoff.sources import load
+
+        with warnings.catch_warnings(), working("Reading the problem ..."):
+            warnings.simplefilter("ignore", ProblemWarning)
+            return load(self.name, **self.options)
+
+    def words(self) -> list[str]:
+        """Return what is to be typed to name it again."""
+        said = [self.name]
+        for name, value in self.options.items():
+            said += [f"--{name.replace('_', '-')}"] if value is True else ["--with", f"{name}={value}"]
+        return said
+
+
+def takes_problem(command: Command) -> Command:
+    """Give a command the argument PROBLEM and the options of its source; it receives them as ``source``."""
+
+    @click.argument("problem")
+    @click.option(
+        "--objectives",
+        metavar="NAME:min,NAME:max",
+        help="Which columns or attributes are objectives, and whether less or more is better.",
+    )
+    @click.option("--keep-dominated", is_flag=True, help="Keep items that another one beats in everything.")
+    @click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1, do not refuse them.")
+    @click.option(
+        "-w",
+        "--with",
+        "others",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Another option of the source, such as horizon=20; can be repeated.",
+    )
+    @functools.wraps(command)
+    def run(
+        problem: str,
+        objectives: str | None,
+        keep_dominated: bool,
+        renormalise: bool,
+        others: tuple[str, ...],
+        **arguments: Any,
+    ) -> Any:
+        flags: dict[str, str | bool] = {"keep_dominated": True} if keep_dominated else {}
+        flags |= {"renormalise": True} if renormalise else {}
+        flags |= {"objectives": objectives} if objectives is not None else {}
+        return command(source=Source(problem, options_from(others) | flags), **arguments)
+
+    return run  # type: ignore[return-value]
+
+
+def options_from(texts: tuple[str, ...]) -> dict[str, str | bool]:
+    """Return the options written as ``horizon=20``, as texts; each source knows what to make of them."""
+    from tradeoff.errors import ArgumentError
+
+    found: dict[str, str | bool] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name.isidentifier():
+            raise ArgumentError(f"--with {text!r} is not of the form NAME=VALUE, such as horizon=20")
+        if name in found:
+            raise ArgumentError(f"the option {name!r} is given twice; keep one of them")
+        found[name] = value.strip()
+    return found

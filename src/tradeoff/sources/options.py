@@ -1,0 +1,108 @@
+"""Options of sources: from the command line they come as texts, from Python as what they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Literal
+
+from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.model import Objective
+
+Wishes = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
+
+
+def whole(name: str, value: object, least: int = 1) -> int:
+    """Return an option that is a whole number.
+
+    >>> whole("horizon", "20")
+    20
+    """
+    try:
+        if isinstance(value, bool) or int(value) != float(value):  # type: ignore[call-overload, arg-type]
+            raise ValueError
+        found = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} is {value!r}; it must be a whole number, {least} or more") from None
+    if found < least:
+        raise ArgumentError(f"{name} is {found}; it must be {least} or more")
+    return int(found)
+
+
+def real(name: str, value: object) -> float:
+    """Return an option that is a finite number."""
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if isinstance(value, bool) or not math.isfinite(found):
+        raise ArgumentError(f"{name} is {value!r}; it must be a finite number")
+    return found
+
+
+def flag(name: str, value: object) -> bool:
+    """Return an option that is on or off."""
+    match str(value).lower():
+        case "true" | "yes" | "1":
+            return True
+        case "false" | "no" | "0":
+            return False
+    raise ArgumentError(f"{name} is {value!r}; it must be true or false")
+
+
+def listed(name: str, value: object) -> list[str]:
+    """Return an option that is a list of names, as a list or a text with commas.
+
+    >>> listed("columns", "a, b")
+    ['a', 'b']
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        parts = [str(part) for part in value]
+    else:
+        parts = str(value).split(",")
+    parts = [part.strip() for part in parts]
+    if not all(parts):
+        raise ArgumentError(f"{name} is {value!r}; it must be names with commas between them")
+    return parts
+
+
+def wishes(value: object) -> Wishes:
+    """Return which objectives are wanted, and their direction where it is said: ``price:min,battery:max``.
+
+    From Python it may also be a mapping of names to directions, or a sequence of names or ``Objective``.
+
+    >>> wishes("price:min, battery")
+    {'price': 'min', 'battery': None}
+    """
+    found: Wishes = {}
+    given: Iterable[Any]
+    if isinstance(value, Mapping):
+        given = [f"{name}:{goal}" if goal else str(name) for name, goal in value.items()]
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        given = [f"{o.name}:{o.goal}" if isinstance(o, Objective) else str(o) for o in value]
+    else:
+        given = str(value).split(",")
+    for part in given:
+        name, colon, goal = part.strip().rpartition(":")
+        if not colon or goal.strip() not in ("min", "max"):
+            name, goal = part.strip(), ""
+        name = name.strip()
+        if not name:
+            raise ArgumentError(f"the objectives {value!r} are not of the form NAME:min,NAME:max")
+        if name in found:
+            raise ArgumentError(f"the objective {name!r} is given twice; keep one of them")
+        found[name] = goal.strip() or None  # type: ignore[assignment]
+    return found
+
+
+def library(name: str, extra: str, what: str) -> ModuleType:
+    """Return an optional library, or say how to install it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ProblemError(
+            f"{what} needs the package {name.partition('.')[0]!r} ({error}); install it with: "
+            f"pip install 'tradeoff[{extra}]'"
+        ) from None
