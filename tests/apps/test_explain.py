@@ -78,7 +78,7 @@ def test_a_catalogue_has_one_certain_story() -> None:
     for option in (("--method", "flow"), ("--order", "likely")):
         refused = run("coffee", "--weights", "body=1", *option)
         assert refused.exit_code == 2 and refused.stdout == ""
-        assert f"{option[0]} {option[1]}" in refused.stderr and "catalogue" in refused.stderr
+        assert f"{option[0]} {option[1]}" in refused.stderr and "has no paths" in refused.stderr
 
 
 def test_pictures_are_written_and_named_on_stderr(tmp_path: Path) -> None:
