@@ -7,11 +7,12 @@ back, even if the strategy comes to it on another way.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,9 +23,14 @@ from tradeoff.strategies import STRATEGIES, start
 from tradeoff.strategies.base import Reply, Step, Strategy
 from tradeoff.strategies.polytope import Cone, half_spaces
 
-FORMAT = "tradeoff-log/1"
+FORMAT = "tradeoff-log/2"
+READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in between
+
+# What others note in a log of an interview, between its own events; a replay passes over them.
+NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
 
 Event = dict[str, Any]
+Side = Literal["first", "second"]
 Record = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
 
 
@@ -47,18 +53,22 @@ class Interview:
         *,
         max_questions: int | None = None,
         skip_implied: bool | None = None,
+        sides: int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         **options: Any,
     ) -> None:
         """``strategy``: "careful" for people, "certified" for answers that are always right, or "paper".
 
-        ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers.
+        ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers. ``sides`` is
+        a seed that decides, question by question, which alternative ``left`` says to show first.
         """
         if not isinstance(strategy, str) or strategy not in STRATEGIES:
             raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
         if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
             raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
-        self.problem, self.strategy = problem, strategy
+        if sides is not None and type(sides) is not int:
+            raise ArgumentError(f"sides is {sides!r}; it must be a whole number, the seed of which side is which")
+        self.problem, self.strategy, self.sides = problem, strategy, sides
         self._clock = clock
         self._settings = {"max_questions": max_questions, "skip_implied": skip_implied, **options}
         self._answers: list[Record] = []  # those not taken back
@@ -74,6 +84,7 @@ class Interview:
                 "objectives": [o.name for o in problem.objectives],
                 "strategy": strategy,
                 "settings": self._settings,
+                "sides": sides,
                 "time": self._now(),
             }
         ]
@@ -119,10 +130,16 @@ class Interview:
                     "number": self._answered + 1,
                     "first": question.first.value.tolist(),
                     "second": question.second.value.tolist(),
+                    "left": self.left,
                     "time": self._now(),
                 }
             )
         return question
+
+    @property
+    def left(self) -> Side:
+        """Which alternative of the question is to be shown first, on the left or as A."""
+        return side_of(self.sides, self._answered + 1)
 
     def tell(self, answer: Answer | str) -> None:
         """Take the answer to the question that was asked; nonsense is refused and changes nothing."""
@@ -221,17 +238,20 @@ class Interview:
         header = _header(problem, events)
         settings = dict(header["settings"])
         try:
-            interview = cls(problem, header["strategy"], clock=clock, **settings)
+            interview = cls(problem, header["strategy"], sides=header.get("sides"), clock=clock, **settings)
         except (ArgumentError, TypeError) as error:
             raise LogError(f"the log's header cannot be used by this version: {error}") from None
         interview._log = [events[0]]
-        interview._replay(events[1:])
+        interview.replay(events[1:])
         return interview
 
-    def _replay(self, events: Sequence[Event]) -> None:
-        for position, event in enumerate(events, start=2):
+    def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Go on with events that followed those of this log, such as another process has written."""
+        for position, event in enumerate(map(dict, events), start=len(self._log) + 1):
             where = f"event {position} of the log"
             match event.get("event"):
+                case kind if kind in NOTES:
+                    continue
                 case "question":
                     question = self.ask()
                     self._log.pop() if question is not None and self._log[-1]["event"] == "question" else None
@@ -271,13 +291,24 @@ class Interview:
                 )
 
 
+def side_of(seed: int | None, number: int) -> Side:
+    """Return which alternative of question ``number`` is shown first; without a seed it is always the first.
+
+    >>> [side_of(7, number) for number in (1, 2, 3, 4)]
+    ['second', 'second', 'second', 'first']
+    """
+    if seed is None:
+        return "first"
+    return "second" if hashlib.sha256(f"{seed}/{number}".encode()).digest()[0] & 1 else "first"
+
+
 def _header(problem: Problem, events: Sequence[Event]) -> Event:
     """Return the log's header, checked against the problem."""
     if not events or events[0].get("event") != "header":
         raise LogError("the log does not begin with a header; it is damaged or not a log")
     header = events[0]
-    if header.get("format") != FORMAT:
-        raise LogError(f"the log's format is {header.get('format')!r}; this version reads {FORMAT!r}")
+    if header.get("format") not in READABLE:
+        raise LogError(f"the log's format is {header.get('format')!r}; this version reads {', '.join(READABLE)}")
     if header.get("problem") != problem.fingerprint:
         raise LogError(
             f"the log is about another problem ({header.get('problem_name')!r}, fingerprint {header.get('problem')!r}); "

@@ -156,6 +156,20 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def hold(path: Path, taken: str) -> int:
+    """Return an open file that only one process at a time can have; raise a StoreError that begins with ``taken``."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}; name a place that can be written") from error
+    try:
+        _lock(descriptor, path)
+    except StoreError:
+        os.close(descriptor)
+        raise StoreError(f"{taken}; end that one first") from None
+    return descriptor
+
+
 def _lock(descriptor: int, path: Path) -> None:
     """Hold the file until it is closed; raise a StoreError if another process does."""
     try:

@@ -1,0 +1,64 @@
+"""A store of plain files: one file of JSON lines per log, which any text editor can read."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from tradeoff.errors import StoreError
+from tradeoff.interview import Event
+from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.stores.jsonlines import JsonLines
+
+
+class Folder(Closing):
+    """Logs as files ``PATH/folder/name.jsonl``; a file is held only while it is read or written."""
+
+    def __init__(self, path: str | Path) -> None:
+        if not str(path):
+            raise StoreError("a store of files needs a folder; write folder:PATH")
+        self.path = Path(path)
+        self._lock = threading.Lock()  # a file can be held once only, by this process too
+
+    def create(self, folder: str, name: str, events: Events) -> None:
+        """Begin a log."""
+        check_name("folder", folder), check_name("log", name)
+        path = self._file(folder, name)
+        with self._lock:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"cannot make the folder {path.parent}: {error.strerror}") from error
+            if path.exists() and path.stat().st_size:
+                raise conflict(folder, name)
+            with JsonLines.create(path) as log:
+                log.append(events)
+
+    def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
+        """Add to a log."""
+        with self._lock, self._opened(folder, name) as log:
+            if len(log.read()) != after:
+                raise conflict(folder, name)
+            log.append(events)
+
+    def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
+        """Return a log's events."""
+        with self._lock, self._opened(folder, name) as log:
+            return log.read()[after:]
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of a folder's logs, the oldest first, by the time in their header."""
+        check_name("folder", folder)
+        found = [path.stem for path in (self.path / folder).glob("*.jsonl") if path.stat().st_size]
+        begun = {name: str(self.read(folder, name)[0].get("time", "")) for name in found}
+        return sorted(found, key=lambda name: (begun[name], name))
+
+    def _file(self, folder: str, name: str) -> Path:
+        return self.path / folder / f"{name}.jsonl"
+
+    def _opened(self, folder: str, name: str) -> JsonLines:
+        check_name("folder", folder), check_name("log", name)
+        path = self._file(folder, name)
+        if not path.is_file() or not path.stat().st_size:
+            raise missing(folder, name)
+        return JsonLines.open(path)

@@ -1,0 +1,301 @@
+"""A store in a database: SQLite in a file of its own for one server, PostgreSQL for several.
+
+All writing goes through one thread and one connection. What has come in while the last transaction was being made durable
+goes into the next one together, so that a disk that needs four milliseconds for a commit serves more than 250 people a
+second; nobody is told "saved" before the commit that holds their events has returned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+
+from tradeoff.errors import ArgumentError, StoreError
+from tradeoff.interview import Event
+from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.stores.jsonlines import hold
+from tradeoff.stores.schema import check_schema, events_table, logs_table
+
+TOGETHER = 256  # writes that go into one transaction at most
+READERS = 8  # connections for reading
+PATIENCE = 10  # seconds to wait for a database that another program holds
+
+NOT_SAVED = "the answer was not saved"
+
+
+@dataclass(eq=False)
+class _Write:
+    """Something to be written, and the promise to say when it is."""
+
+    folder: str
+    name: str
+    lines: list[str]
+    after: int | None  # None: a new log
+    done: Future[None] = field(default_factory=Future)
+
+
+class Sql(Closing):
+    """Logs in two tables: ``logs`` (folder, name) and ``events`` (log, position, body)."""
+
+    def __init__(self, address: str, *, write: bool = True) -> None:
+        self.url = _url(address)
+        self._lock_file: int | None = None
+        self._writer: threading.Thread | None = None
+        self._engine: Engine | None = None
+        try:
+            path = _database_file(self.url)
+            if path is not None:
+                self._prepare_file(path, write)
+            self._engine = _engine(self.url, write)
+            with _named(self.url):
+                check_schema(self._engine, self.where, upgrade=write)
+            if write:
+                self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+                self._writer = threading.Thread(target=self._write_for_ever, name="tradeoff store", daemon=True)
+                self._writer.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare_file(self, path: Path, write: bool) -> None:
+        if not write and not path.exists():
+            raise StoreError(f"there is no database {path}; check the name")
+        if write:
+            if not path.parent.is_dir():
+                raise StoreError(f"there is no folder {str(path.parent)!r} for the database {path.name}; make it first")
+            # SQLite takes several writers only with luck (its log had a bug with them before 3.51.3): one holds the file.
+            self._lock_file = hold(path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program")
+        _check_file(path)
+
+    @property
+    def where(self) -> str:
+        """The database as people know it, without a password."""
+        path = _database_file(self.url)
+        return str(path) if path is not None else self.url.render_as_string(hide_password=True)
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes can write at once."""
+        return self.url.get_backend_name() != "sqlite"
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
+        """Return a log's events."""
+        wanted = (
+            sa.select(events_table.c.position, events_table.c.body)
+            .join_from(logs_table, events_table, isouter=True, onclause=sa.and_(
+                events_table.c.log == logs_table.c.id, events_table.c.position >= after))
+            .where(logs_table.c.folder == folder, logs_table.c.name == name)
+            .order_by(events_table.c.position)
+        )  # fmt: skip
+        with _named(self.url), self._reading() as connection:
+            rows = connection.execute(wanted).all()
+        if not rows:
+            raise missing(folder, name)
+        return [json.loads(body) for _, body in rows if body is not None]
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of a folder's logs in the order they were begun."""
+        wanted = sa.select(logs_table.c.name).where(logs_table.c.folder == folder).order_by(logs_table.c.id)
+        with _named(self.url), self._reading() as connection:
+            return list(connection.execute(wanted).scalars())
+
+    def _reading(self) -> Connection:
+        if self._engine is None:
+            raise StoreError(f"the store {self.where} is closed")
+        return self._engine.connect()
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def create(self, folder: str, name: str, events: Events) -> None:
+        """Begin a log."""
+        self._submit(check_name("folder", folder), check_name("log", name), events, None)
+
+    def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
+        """Add to a log."""
+        self._submit(folder, name, events, after)
+
+    def _submit(self, folder: str, name: str, events: Events, after: int | None) -> None:
+        if self._writer is None or not self._writer.is_alive():
+            raise StoreError(f"{NOT_SAVED}: the store {self.where} is not open for writing")
+        lines = [json.dumps(dict(event), allow_nan=False) for event in events]
+        write = _Write(folder, name, lines, after)
+        self._queue.put(write)
+        write.done.result()
+
+    def _write_for_ever(self) -> None:
+        """Take what has come in, write it in one transaction, and say so when it is durable."""
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            ends = False
+            while len(batch) < TOGETHER and not self._queue.empty():
+                other = self._queue.get()
+                if other is None:
+                    ends = True
+                    break
+                batch.append(other)
+            self._write_batch(batch)
+            if ends:
+                return
+
+    def _write_batch(self, batch: list[_Write]) -> None:
+        refused: dict[int, StoreError] = {}
+        try:
+            assert self._engine is not None
+            writing = self._engine.execution_options(writing=True)
+            with _named(self.url, NOT_SAVED), writing.begin() as connection:
+                # In one order everywhere: two workers that lock the same logs in another order would wait for ever.
+                for i in sorted(range(len(batch)), key=lambda i: (batch[i].folder, batch[i].name, i)):
+                    try:
+                        _write(connection, batch[i])
+                    except StoreError as error:
+                        refused[i] = error
+        except BaseException as error:  # whatever it was, whoever waits must hear of it
+            for write in batch:
+                write.done.set_exception(error)
+            return
+        for i, write in enumerate(batch):
+            if i in refused:
+                write.done.set_exception(refused[i])
+            else:
+                write.done.set_result(None)
+
+    def close(self) -> None:
+        """Write what is left, and let go of the database."""
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join()
+            self._writer = None
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+
+def _write(connection: Connection, write: _Write) -> None:
+    """Write one log's new events, or raise a ConflictError without having written anything."""
+    found = sa.select(logs_table.c.id).where(logs_table.c.folder == write.folder, logs_table.c.name == write.name)
+    number = connection.execute(found.with_for_update()).scalar()
+    if write.after is None:
+        if number is not None:
+            raise conflict(write.folder, write.name)
+        made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
+        with connection.begin_nested() as point:
+            try:
+                number = connection.execute(made.returning(logs_table.c.id)).scalar_one()
+            except sa.exc.IntegrityError:  # another process began it a moment ago
+                point.rollback()
+                raise conflict(write.folder, write.name) from None
+    elif number is None:
+        raise missing(write.folder, write.name)
+    after = write.after or 0
+    count = sa.select(sa.func.count()).select_from(events_table).where(events_table.c.log == number)
+    if connection.execute(count).scalar_one() != after:
+        raise conflict(write.folder, write.name)
+    if write.lines:
+        rows = [{"log": number, "position": after + i, "body": line} for i, line in enumerate(write.lines)]
+        connection.execute(sa.insert(events_table), rows)
+
+
+# --- databases -------------------------------------------------------------------------------------------------------
+
+
+def _url(address: str) -> URL:
+    try:
+        url = make_url(address)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ArgumentError(
+            f"{address!r:.200} is not the address of a database; write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+        ) from None
+    if url.get_backend_name() == "postgresql":
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            raise StoreError(
+                "PostgreSQL needs the package 'psycopg'; install it with: pip install 'tradeoff[postgresql]'"
+            ) from None
+        return url.set(drivername="postgresql+psycopg")
+    if not url.database or url.database == ":memory:":
+        raise ArgumentError(f"{address!r} names no file; write sqlite:///FILE, or memory: to keep nothing")
+    return url
+
+
+def _database_file(url: URL) -> Path | None:
+    return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+
+
+def _engine(url: URL, write: bool) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, pool_size=READERS, max_overflow=READERS, pool_pre_ping=True)
+    engine = sa.create_engine(url, pool_size=READERS, max_overflow=READERS, connect_args={"timeout": PATIENCE})
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # transactions begin where we say, see below
+        cursor = connection.cursor()
+        if write:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A writer takes the right to write at once, instead of finding out in the middle that another has it.
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _check_file(path: Path) -> None:
+    """Raise a StoreError unless the file is a healthy SQLite database or is not there yet."""
+    import sqlite3
+
+    if not path.exists() or not path.stat().st_size:
+        return
+    advice = "it was left as it is: restore a copy, or name another file"
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+        if head != b"SQLite format 3\0":
+            raise StoreError(f"{path} is not an SQLite database; {advice}")
+        connection = sqlite3.connect(path, timeout=PATIENCE)
+        try:
+            found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"the database {path} is damaged ({error}); {advice}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}; check the name and the permissions") from None
+    if found != ["ok"]:
+        raise StoreError(f"the database {path} is damaged ({str(found[0])[:200]}); {advice}")
+
+
+@contextmanager
+def _named(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
+    """Turn a database's errors into ours, with the name of the database and without its password."""
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+        shown = url.database if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+        raise StoreError(f"{what}: {shown}: {reason}; put that right and try again") from error
+
+

@@ -1,0 +1,67 @@
+"""Two questions that show whether somebody pays attention: they flag, and never exclude anybody.
+
+The first puts an alternative against one that is worse in everything. The second repeats, at the end, one of the first
+questions with the sides swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from tradeoff.model import Alternative, Answer, Question
+from tradeoff.problem import Problem, dilute
+from tradeoff.problems.catalogue import Catalogue
+
+Kind = Literal["dominated", "repeat"]
+
+DILUTED = 0.5  # how often the worse alternative is the better one
+
+
+def dominated_pair(problem: Problem) -> Question:
+    """Return a question whose first alternative is better in everything that can be changed."""
+    k = len(problem.objectives)
+    (best,) = problem.best(np.full((1, k), 1 / k))
+    if isinstance(problem, Catalogue):
+        real = _worse_item(problem, best)
+        if real is not None:
+            return Question(best, real)
+    return Question(best, dilute(best, DILUTED))
+
+
+def _worse_item(catalogue: Catalogue, best: Alternative) -> Alternative | None:
+    """Return a real item that the best one beats clearly: the middle one of those it beats in everything."""
+    worse = np.all(catalogue.gains <= best.value, axis=1) & np.any(catalogue.gains < best.value, axis=1)
+    if not worse.any():
+        return None
+    items = np.flatnonzero(worse)
+    order = items[np.argsort(catalogue.gains[items].sum(axis=1), kind="stable")]
+    return catalogue.alternative(int(order[len(order) // 2]))
+
+
+def flags(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what each check came to: "passed", "failed", "skipped" or "not asked".
+
+    >>> flags([])
+    {'dominated': 'not asked', 'repeat': 'not asked'}
+    """
+    found = {"dominated": "not asked", "repeat": "not asked"}
+    expected: dict[str, str] = {}
+    for event in events:
+        match event.get("event"):
+            case "check":
+                expected[event["kind"]] = event["expected"]
+            case "check-answer":
+                kind, answer = event["kind"], event["answer"]
+                right = answer == expected.get(kind)
+                found[kind] = "skipped" if answer == "skip" else "passed" if right else "failed"
+            case "check-retraction":
+                found[event["kind"]] = "not asked"
+    return found
+
+
+def word(reply: Answer | None) -> str:
+    """Return a reply as it is written in a log."""
+    return "skip" if reply is None else reply.value
