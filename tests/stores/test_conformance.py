@@ -60,6 +60,8 @@ def test_names_come_in_the_order_they_were_begun_and_folders_are_apart(store: St
     store.create("others", "ann", [HEADER])
     assert store.names("people") == ["zoe", "ann", "bob"]
     assert store.names("others") == ["ann"] and store.names("nobody") == []
+    assert list(store.logs("people")) == ["zoe", "ann", "bob"] and store.logs("others") == {"ann": [HEADER]}
+    assert store.logs("nobody") == {}
 
 
 def test_what_is_not_there_is_missing(store: Store) -> None:
@@ -147,7 +149,9 @@ values = st.recursive(
 )  # fmt: skip
 
 
-@given(batches=st.lists(st.lists(st.dictionaries(st.text("xyz", min_size=1), values, max_size=3), max_size=3), max_size=4))
+@given(
+    batches=st.lists(st.lists(st.dictionaries(st.text("xyz", min_size=1), values, max_size=3), max_size=3), max_size=4)
+)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_event_comes_back_as_it_was(store: Store, batches: list[list[dict[str, Any]]]) -> None:
     name = f"log-{len(store.names('random'))}"

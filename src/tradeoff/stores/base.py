@@ -42,6 +42,13 @@ class Store(Protocol):
     def names(self, folder: str) -> list[str]:
         """Return the names of a folder's logs in the order they were begun."""
 
+    def logs(self, folder: str) -> dict[str, list[Event]]:
+        """Return all logs of a folder by name, in the order they were begun."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may write at the same time."""
+
     def close(self) -> None:
         """Let go of everything; doing so twice is no harm."""
 

@@ -47,11 +47,20 @@ class Folder(Closing):
             return log.read()[after:]
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of a folder's logs, the oldest first, by the time in their header."""
+        """Return the names of a folder's logs, the oldest first."""
+        return list(self.logs(folder))
+
+    def logs(self, folder: str) -> dict[str, list[Event]]:
+        """Return all logs of a folder, the oldest first by the time in their header."""
         check_name("folder", folder)
         found = [path.stem for path in (self.path / folder).glob("*.jsonl") if path.stat().st_size]
-        begun = {name: str(self.read(folder, name)[0].get("time", "")) for name in found}
-        return sorted(found, key=lambda name: (begun[name], name))
+        read = {name: self.read(folder, name) for name in found}
+        return {name: read[name] for name in sorted(found, key=lambda n: (str(read[n][0].get("time", "")), n))}
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may write at the same time."""
+        return True
 
     def _file(self, folder: str, name: str) -> Path:
         return self.path / folder / f"{name}.jsonl"

@@ -44,6 +44,15 @@ class Memory(Closing):
         with self._lock:
             return [name for where, name in self._logs if where == folder]
 
+    def logs(self, folder: str) -> dict[str, list[Event]]:
+        """Return all logs of a folder."""
+        return {name: self.read(folder, name) for name in self.names(folder)}
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may write at the same time."""
+        return False
+
     def _log(self, folder: str, name: str) -> list[str]:
         if (folder, name) not in self._logs:
             raise missing(folder, name)

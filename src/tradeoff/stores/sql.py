@@ -76,7 +76,9 @@ class Sql(Closing):
             if not path.parent.is_dir():
                 raise StoreError(f"there is no folder {str(path.parent)!r} for the database {path.name}; make it first")
             # SQLite takes several writers only with luck (its log had a bug with them before 3.51.3): one holds the file.
-            self._lock_file = hold(path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program")
+            self._lock_file = hold(
+                path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program"
+            )
         _check_file(path)
 
     @property
@@ -87,7 +89,7 @@ class Sql(Closing):
 
     @property
     def shared(self) -> bool:
-        """Whether several processes can write at once."""
+        """Whether other processes may write at the same time."""
         return self.url.get_backend_name() != "sqlite"
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -112,6 +114,20 @@ class Sql(Closing):
         wanted = sa.select(logs_table.c.name).where(logs_table.c.folder == folder).order_by(logs_table.c.id)
         with _named(self.url), self._reading() as connection:
             return list(connection.execute(wanted).scalars())
+
+    def logs(self, folder: str) -> dict[str, list[Event]]:
+        """Return all logs of a folder by name, in the order they were begun."""
+        wanted = (
+            sa.select(logs_table.c.name, events_table.c.body)
+            .join_from(logs_table, events_table, isouter=True)
+            .where(logs_table.c.folder == folder)
+            .order_by(logs_table.c.id, events_table.c.position)
+        )
+        found: dict[str, list[Event]] = {}
+        with _named(self.url), self._reading() as connection:
+            for name, body in connection.execute(wanted):
+                found.setdefault(name, []).extend([] if body is None else [json.loads(body)])
+        return found
 
     def _reading(self) -> Connection:
         if self._engine is None:
@@ -297,5 +313,3 @@ def _named(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = url.database if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
         raise StoreError(f"{what}: {shown}: {reason}; put that right and try again") from error
-
-

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tradeoff.errors import ArgumentError, TradeoffError
-from tradeoff.interview import NOTES, Event, Interview, Record, Side
+from tradeoff.interview import NOTES, Event, Interview, Record, Side, side_of
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.studies.checks import Kind, dominated_pair, word
@@ -156,10 +156,7 @@ class Session:
             number = self._repeated()[0]
             then: Side = self._sides_shown().get(number, "first")
             return "second" if then == "first" else "first"
-        # As the interview would: by its seed, at a number no question has.
-        from tradeoff.interview import side_of
-
-        return side_of(self.interview.sides, 0)
+        return side_of(self.interview.sides, 0)  # as the interview does, with a number that no question has
 
     def _shown_side(self) -> Side:
         return next((e.get("left", "first") for e in reversed(self.events) if e["event"] == "question"), "first")
@@ -189,8 +186,8 @@ class Session:
             self._pending = None
         else:
             self.interview.skip() if reply is None else self.interview.tell(reply)
+            self._order.append(self.interview.log[-1]["number"])
             self._take()
-            self._order.append(self.interview.answers[-1][0])
         self._turn += 1
         self.ask()
 

@@ -1,0 +1,103 @@
+"""The researcher's page: who takes part, how far they are, and the data to take away. Its address is a secret."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from tradeoff.apps.web import views
+from tradeoff.interview import Event
+from tradeoff.sources import AnyProblem
+from tradeoff.studies import Desk
+from tradeoff.studies.export import FORMATS, Format, files_of, participant_rows, zip_bytes
+
+MOST_LINKS = 1_000
+
+
+async def overview(request: Request) -> Response:
+    """Show everybody who takes part."""
+    desk, problem = _checked(request)
+    page = await run_in_threadpool(_overview, desk, problem, request.path_params["secret"])
+    return HTMLResponse(page)
+
+
+def _overview(desk: Desk, problem: AnyProblem, secret: str) -> str:
+    logs = desk.store.logs(desk.study.name)
+    rows = participant_rows(problem, logs)
+    participants = [_participant(row, token) for row, token in zip(rows, logs, strict=True)]
+    study: dict[str, Any] = {
+        "name": desk.study.name,
+        "problem": desk.study.problem,
+        "strategy": desk.study.strategy,
+        "settings": dict(desk.study.settings),
+        "seed": desk.study.seed,
+        "checks": desk.study.checks,
+        "open": desk.study.open,
+        "created": desk.study.created,
+    }
+    exports = [(f"everything as {format}", f"/admin/{secret}/export.zip?format={format}") for format in FORMATS]
+    view = views.admin_view(study=study, participants=participants, exports=exports)
+    return views.render("admin.html", **view, links_action=f"/admin/{secret}/links")
+
+
+def _participant(row: dict[str, Any], token: str) -> dict[str, Any]:
+    found = [name for name in ("dominated", "repeat") if row[f"check {name}"] == "failed"]
+    return {
+        "number": row["participant"],
+        "link": f"/i/{token}",
+        "begun": row["begun"],
+        "last seen": row["last"],
+        "answers": row["answers"],
+        "finished": row["finished"],
+        "flags": found,
+    }
+
+
+async def links(request: Request) -> Response:
+    """Make links to be given to people."""
+    desk, _ = _checked(request)
+    body = (await request.body()).decode("utf-8", "replace")
+    count = body.partition("count=")[2].partition("&")[0]
+    if not (count.isascii() and count.isdigit() and 1 <= int(count[:5]) <= MOST_LINKS):
+        raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
+    for _ in range(int(count)):
+        await run_in_threadpool(desk.open)
+    return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
+
+
+async def export(request: Request) -> Response:
+    """Give all data as one file."""
+    desk, problem = _checked(request)
+    format = request.query_params.get("format", "csv")
+    if format not in FORMATS:
+        raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
+    data = await run_in_threadpool(_zip, desk, problem, format)
+    disposition = {"content-disposition": f'attachment; filename="{desk.study.name}.zip"'}
+    return Response(data, media_type="application/zip", headers=disposition)
+
+
+def _zip(desk: Desk, problem: AnyProblem, format: Format) -> bytes:
+    logs: dict[str, list[Event]] = desk.store.logs(desk.study.name)
+    return zip_bytes(files_of(desk.study, problem, logs, format))
+
+
+def _checked(request: Request) -> tuple[Desk, AnyProblem]:
+    """Return the desk if the address holds the secret; anything else is not found, like any wrong address."""
+    desk: Desk = request.app.state.desk
+    given: str = request.path_params["secret"]
+    if not secrets.compare_digest(given.encode(), desk.study.admin.encode()):
+        raise HTTPException(404)
+    return desk, request.app.state.problem
+
+
+routes = [
+    Route("/admin/{secret}", overview),
+    Route("/admin/{secret}/links", links, methods=["POST"]),
+    Route("/admin/{secret}/export.zip", export),
+]

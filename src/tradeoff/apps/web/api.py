@@ -1,0 +1,196 @@
+"""The JSON API, for those who build a front end of their own: the same sessions, the same questions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tradeoff.apps.web.openapi import ANSWERS, document
+from tradeoff.model import Answer, Lottery, Objective, Recommendation
+from tradeoff.sources import AnyProblem
+from tradeoff.studies import Desk, Session
+
+LARGEST_TURN = 10**9
+
+
+async def begin(request: Request) -> Response:
+    """Begin an interview."""
+    desk, problem = _desk(request), request.app.state.problem
+    if not desk.study.open:
+        raise HTTPException(403, "this study is open only to those who were given a link")
+    await _body(request, {})
+
+    def work() -> dict[str, Any]:
+        token = desk.open()
+        with desk.session(token) as session:
+            return {"id": token, **question_data(problem, session)}
+
+    return JSONResponse(await run_in_threadpool(work), 201)
+
+
+async def question(request: Request) -> Response:
+    """Give the question to be answered now."""
+    return await _with_session(request, lambda session: None)
+
+
+async def answers(request: Request) -> Response:
+    """Take an answer, and give the next question. The answer is durable when this has answered."""
+    given = await _body(request, {"turn": int, "answer": str}, required=("turn", "answer"))
+    turn, said = given["turn"], given["answer"]
+    if said not in ANSWERS:
+        raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
+    reply = None if said == "skip" else Answer(said)
+    return await _with_session(request, lambda session: session.tell(turn, reply))
+
+
+async def undo(request: Request) -> Response:
+    """Take back the last answer or one by its number, and give the question that is asked then."""
+    given = await _body(request, {"turn": int, "number": int})
+    return await _with_session(request, lambda session: session.undo(given.get("number"), turn=given.get("turn")))
+
+
+async def recommendation(request: Request) -> Response:
+    """Give what is recommended now."""
+    problem = request.app.state.problem
+
+    def work() -> dict[str, Any]:
+        with _desk(request).session(request.path_params["id"]) as session:
+            return recommendation_data(problem, session.recommendation, session)
+
+    return JSONResponse(await run_in_threadpool(work))
+
+
+async def openapi(request: Request) -> Response:
+    """Give the description of this API."""
+    return JSONResponse(document())
+
+
+async def _with_session(request: Request, move: Any) -> Response:
+    problem = request.app.state.problem
+
+    def work() -> dict[str, Any]:
+        with _desk(request).session(request.path_params["id"]) as session:
+            move(session)
+            return question_data(problem, session)
+
+    return JSONResponse(await run_in_threadpool(work))
+
+
+# --- data ------------------------------------------------------------------------------------------------------------
+
+
+def question_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+    """Return the question that is asked now, or that there is none."""
+    asked = session.ask()
+    data: dict[str, Any] = {
+        "finished": asked is None,
+        "turn": session.turn,
+        "answered": session.answered,
+        "at_most": session.at_most,
+        "question": None,
+    }
+    if asked is not None:
+        data["question"] = {
+            "left": asked.left,
+            "first": lottery_data(problem.show(asked.question.first), asked.question.first.value.tolist()),
+            "second": lottery_data(problem.show(asked.question.second), asked.question.second.value.tolist()),
+        }
+    return data
+
+
+def lottery_data(lottery: Lottery, gains: list[float]) -> dict[str, Any]:
+    """Return an alternative: its average outcome in units, its gains, and the stories it can lead to."""
+    return {
+        "gains": gains,
+        "average": amounts(lottery.objectives, lottery.average.tolist()),
+        "stories": [
+            {
+                "share": float(share),
+                "states": list(trajectory.states),
+                "actions": list(trajectory.actions),
+                "outcome": amounts(lottery.objectives, trajectory.outcome.tolist()),
+            }
+            for share, trajectory in zip(lottery.weights, lottery.trajectories, strict=True)
+        ],
+    }
+
+
+def amounts(objectives: tuple[Objective, ...], values: list[float]) -> list[dict[str, Any]]:
+    """Return an amount per objective with its name and unit."""
+    return [
+        {"objective": o.name, "amount": value, "unit": o.unit, "goal": o.goal}
+        for o, value in zip(objectives, values, strict=True)
+    ]
+
+
+def recommendation_data(problem: AnyProblem, found: Recommendation, session: Session) -> dict[str, Any]:
+    """Return what is recommended, and how much can be said for it."""
+    names = [o.name for o in problem.objectives]
+    importance = None if found.importance is None else found.importance.tolist()
+    return {
+        "finished": session.finished,
+        "complete": found.complete,
+        "questions": found.questions,
+        "reason": found.reason,
+        "alternative": lottery_data(problem.show(found.alternative), found.alternative.value.tolist()),
+        "weights": dict(zip(names, found.weights.tolist(), strict=True)),
+        "importance": None if importance is None else dict(zip(names, importance, strict=True)),
+        "regret_bound": found.regret_bound,
+        "robust_bound": found.robust_bound,
+        "likely_regret": found.likely_regret,
+        "unidentified": list(found.unidentified),
+        "doubtful": list(found.doubtful),
+        "conflicts": [number for number, _, _ in session.interview.conflicts()],
+    }
+
+
+# --- reading what was sent -------------------------------------------------------------------------------------------
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+async def _body(request: Request, fields: dict[str, type], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the JSON object that was sent, checked; where nothing is required, nothing need be sent."""
+    raw = await request.body()
+    if not raw and not required:
+        return {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415, "send JSON, with the content-type application/json")
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "this is not JSON") from None
+    if not isinstance(given, dict):
+        raise HTTPException(422, "send a JSON object")
+    for name, value in given.items():
+        if name not in fields:
+            raise HTTPException(422, f"{name[:40]!r} is not known here; known are: {', '.join(fields) or 'none'}")
+        whole = fields[name] is int and isinstance(value, float) and value.is_integer()  # 1.0 is an integer in JSON
+        given[name] = value = int(value) if whole else value
+        if type(value) is not fields[name] or (isinstance(value, int) and not 1 <= value <= LARGEST_TURN):
+            kinds = {int: f"a whole number from 1 to {LARGEST_TURN}", str: "a text"}
+            raise HTTPException(422, f"{name!r} must be {kinds[fields[name]]}")
+    for name in required:
+        if name not in given:
+            raise HTTPException(422, f"{name!r} is missing")
+    return given
+
+
+routes = [
+    Route("/openapi.json", openapi),
+    Route("/interviews", begin, methods=["POST"]),
+    Route("/interviews/{id}/question", question),
+    Route("/interviews/{id}/answers", answers, methods=["POST"]),
+    Route("/interviews/{id}/undo", undo, methods=["POST"]),
+    Route("/interviews/{id}/recommendation", recommendation),
+]

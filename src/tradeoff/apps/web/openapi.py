@@ -1,0 +1,156 @@
+"""The description of the JSON API, in the OpenAPI format."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+ANSWERS = ("first", "second", "same", "skip")
+
+Schema = dict[str, Any]
+
+NUMBER: Schema = {"type": "number"}
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer", "minimum": 0}
+PLACE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+FLAG: Schema = {"type": "boolean"}
+SHARE: Schema = {"type": ["number", "null"]}
+
+
+def _object(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties if required is None else required),
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+STATE = {
+    "finished": FLAG,
+    "turn": {**PLACE, "description": "Names the question; an answer to it gives the same number."},
+    "answered": {**WHOLE, "description": "How many answers can be taken back."},
+    "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
+    "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
+}
+
+SCHEMAS: dict[str, Schema] = {
+    "Amount": _object({"objective": TEXT, "amount": NUMBER, "unit": TEXT, "goal": {"enum": ["max", "min"]}}),
+    "Story": _object(
+        {
+            "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000001},
+            "states": _list(TEXT),
+            "actions": _list(TEXT),
+            "outcome": _list(_ref("Amount")),
+        }
+    ),
+    "Alternative": _object({"gains": _list(NUMBER), "average": _list(_ref("Amount")), "stories": _list(_ref("Story"))}),
+    "Question": _object(
+        {
+            "left": {"enum": ["first", "second"], "description": "Which alternative to show first."},
+            "first": _ref("Alternative"),
+            "second": _ref("Alternative"),
+        }
+    ),
+    "State": _object(STATE),
+    "Begun": _object({"id": TEXT, **STATE}),
+    "Given": _object({"turn": PLACE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
+    "TakenBack": _object(
+        {
+            "turn": {**PLACE, "description": "If given, nothing is taken back when another question is asked by now."},
+            "number": {**PLACE, "description": "Which answer; the last one if it is left out."},
+        },
+        required=(),
+    ),
+    "Recommendation": _object(
+        {
+            "finished": FLAG,
+            "complete": FLAG,
+            "questions": WHOLE,
+            "reason": TEXT,
+            "alternative": _ref("Alternative"),
+            "weights": {"type": "object", "additionalProperties": NUMBER},
+            "importance": {"type": ["object", "null"], "additionalProperties": _list(NUMBER)},
+            "regret_bound": SHARE,
+            "robust_bound": SHARE,
+            "likely_regret": SHARE,
+            "unidentified": _list(TEXT),
+            "doubtful": _list(WHOLE),
+            "conflicts": _list(WHOLE),
+        }
+    ),
+    "Error": _object({"error": TEXT}),
+}
+
+WORDS = {
+    400: "What was sent is not JSON, or the server is not known under this name.",
+    403: "Not allowed: by invitation only, or sent by another site.",
+    404: "There is no such interview.",
+    408: "The request did not arrive in time.",
+    409: "The question was answered already; ask for the current one.",
+    413: "Too much was sent.",
+    415: "Send JSON.",
+    422: "A field is missing, unknown or wrong.",
+    503: "The answer was not saved; try again.",
+}
+ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+
+
+def _operation(
+    name: str, summary: str, gives: str, *, takes: str | None = None, made: bool = False, errors: tuple[int, ...] = ()
+) -> Schema:
+    success = {"description": summary, "content": {"application/json": {"schema": _ref(gives)}}}
+    responses: dict[str, Schema] = {"201" if made else "200": success}
+    for status in errors:
+        content = {"application/json": {"schema": _ref("Error")}}
+        responses[str(status)] = {"description": WORDS[status], "content": content}
+    operation: Schema = {"operationId": name, "summary": summary, "responses": responses}
+    if not made:
+        operation["parameters"] = [ID]
+    if takes is not None:
+        required = bool(SCHEMAS[takes]["required"])
+        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": _ref(takes)}}}
+    return operation
+
+
+@cache
+def document() -> Schema:
+    """Return the OpenAPI document."""
+    read, write = (400, 404, 503), (400, 403, 404, 408, 409, 413, 415, 422, 503)
+    begin = _operation("begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 503))
+    followers = ("question", "answer", "undo", "recommendation")
+    begin["responses"]["201"]["links"] = {
+        name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tradeoff",
+            "version": "1",
+            "description": "Find the plan that is best for one person by asking them a few easy questions.",
+        },
+        "paths": {
+            "/api/interviews": {"post": begin},
+            "/api/interviews/{id}/question": {
+                "get": _operation("question", "The question to be answered now", "State", errors=read)
+            },
+            "/api/interviews/{id}/answers": {
+                "post": _operation("answer", "Answer the question", "State", takes="Given", errors=write)
+            },
+            "/api/interviews/{id}/undo": {
+                "post": _operation("undo", "Take an answer back", "State", takes="TakenBack", errors=write)
+            },
+            "/api/interviews/{id}/recommendation": {
+                "get": _operation("recommendation", "What is recommended now", "Recommendation", errors=read)
+            },
+        },
+        "components": {"schemas": SCHEMAS},
+    }

@@ -1,0 +1,240 @@
+"""The pages that people see: read what was sent, move the session on, render. Nothing is computed here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from tradeoff.apps.web import views
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Answer
+from tradeoff.stores.base import missing
+from tradeoff.studies import Desk, Session, TurnError
+
+NOTICES = {
+    "answered": "This question was answered already, maybe in another window. You can take the answer back.",
+    "nothing": "There is no answer to take back.",
+    "changed": "Something was answered or taken back in another window; this is the question now.",
+}
+
+
+async def start(request: Request) -> Response:
+    """Show what this is, and a button to begin."""
+    desk = _desk(request)
+    if not desk.study.open:
+        return message("By invitation", "This study is open to those who were given a link. Please use yours.", 200)
+    view = views.start_view(request.app.state.problem, texts=desk.study.texts, action="/start")
+    return HTMLResponse(views.render("start.html", **view))
+
+
+async def begin(request: Request) -> Response:
+    """Begin an interview, and go to its first question."""
+    desk = _desk(request)
+    if not desk.study.open:
+        raise HTTPException(403, "this study is open only to those who were given a link")
+    token = await run_in_threadpool(desk.open)
+    return _to(f"/i/{token}")
+
+
+async def question(request: Request) -> Response:
+    """Show the question to be answered, or go on to the result when there is none."""
+    page = await run_in_threadpool(_question_page, _desk(request), _token(request), _notice(request))
+    return _to(f"/i/{_token(request)}/result") if page is None else HTMLResponse(page)
+
+
+def _question_page(desk: Desk, token: str, notice: str) -> str | None:
+    with desk.session(token) as session:
+        asked = session.ask()
+        if asked is None:
+            return None
+        view = views.question_view(
+            session.interview.problem,
+            asked.question,
+            left=asked.left,
+            number=asked.turn,
+            at_most=session.at_most,
+            recommendation=session.recommendation,
+            links=_links(desk, token),
+            answered=session.answered,
+            texts=desk.study.texts,
+            notice=notice,
+        )
+    return views.render("question.html", **view)
+
+
+async def answer(request: Request) -> Response:
+    """Take an answer. When this has answered, it is on the disk."""
+    token, form = _token(request), await _form(request)
+    turn, said = _whole(form, "number"), form.get("answer", "")
+    try:
+        await run_in_threadpool(_answer, _desk(request), token, turn, said)
+    except TurnError:
+        return _to(f"/i/{token}?notice=answered")
+    return _to(f"/i/{token}")
+
+
+def _answer(desk: Desk, token: str, turn: int, said: str) -> None:
+    with desk.session(token) as session:
+        asked = session.ask()
+        if asked is None or asked.turn != turn:
+            raise TurnError("this question was answered already")
+        first = asked.left == "first"
+        match said:
+            case "left":
+                reply: Answer | None = Answer.FIRST if first else Answer.SECOND
+            case "right":
+                reply = Answer.SECOND if first else Answer.FIRST
+            case "same":
+                reply = Answer.SAME
+            case "skip":
+                reply = None
+            case _:
+                raise ArgumentError(f"{said[:40]!r} is not an answer; it is left, right, same or skip")
+        session.tell(turn, reply)
+
+
+async def undo(request: Request) -> Response:
+    """Take back the last answer, or one by its number."""
+    token, form = _token(request), await _form(request)
+    number = _whole(form, "number") if "number" in form else None
+    turn = _whole(form, "turn") if "turn" in form else None
+    try:
+        await run_in_threadpool(_desk(request).undo, token, number, turn)
+    except TurnError:
+        return _to(f"/i/{token}?notice=changed")
+    except ArgumentError:
+        return _to(f"/i/{token}?notice=nothing")
+    return _to(f"/i/{token}")
+
+
+async def result(request: Request) -> Response:
+    """Show what was found out so far."""
+    page = await run_in_threadpool(_result_page, _desk(request), _token(request), _notice(request))
+    return HTMLResponse(page)
+
+
+def _result_page(desk: Desk, token: str, notice: str) -> str:
+    with desk.session(token) as session:
+        session.ask()
+        conflicts = [number for number, _, _ in session.interview.conflicts()]
+        view = views.result_view(
+            session.interview.problem,
+            session.recommendation,
+            finished=session.finished,
+            links=_links(desk, token),
+            answers=session.history(),
+            conflicts=conflicts,
+            texts=desk.study.texts,
+            notice=notice,
+        )
+    return views.render("result.html", **view)
+
+
+async def own_log(request: Request) -> Response:
+    """Give a person everything that was kept of them."""
+    token = _token(request)
+
+    def lines(session: Session) -> str:
+        return "".join(json.dumps(event) + "\n" for event in session.events)
+
+    def read() -> str:
+        with _desk(request).session(token) as session:
+            return lines(session)
+
+    disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
+    return Response(await run_in_threadpool(read), media_type="application/jsonl", headers=disposition)
+
+
+async def picture(request: Request) -> Response:
+    """Give the problem's own picture of a state."""
+    state = request.query_params.get("state", "")
+    pictures: Mapping[str, bytes] = getattr(request.app.state.problem, "pictures", {})
+    found = await run_in_threadpool(pictures.get, state) if pictures else None
+    if found is None:
+        raise missing("pictures", state[:40])
+    return Response(found, media_type="image/png", headers={"cache-control": "private, max-age=86400"})
+
+
+async def health(request: Request) -> Response:
+    """Say that the server is there."""
+    return Response("ok\n", media_type="text/plain")
+
+
+def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a page that says one thing."""
+    return HTMLResponse(
+        views.render("message.html", **views.message_view(title, sentence)), status, dict(headers or {})
+    )
+
+
+# --- reading what was sent -------------------------------------------------------------------------------------------
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def _token(request: Request) -> str:
+    token: str = request.path_params["token"]
+    return token
+
+
+def _notice(request: Request) -> str:
+    return NOTICES.get(request.query_params.get("notice", ""), "")
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Return the fields of a form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if body and kind != "application/x-www-form-urlencoded":
+        raise HTTPException(415, "a form of this page is sent as application/x-www-form-urlencoded")
+    try:
+        return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=20))
+    except ValueError:
+        raise HTTPException(400, "this is not a form of this page") from None
+
+
+def _whole(form: Mapping[str, str], name: str) -> int:
+    text = form.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ArgumentError(f"the field {name!r} is {text[:40]!r}; it must be a whole number")
+    return int(text)
+
+
+def _links(desk: Desk, token: str) -> views.Links:
+    here = f"/i/{token}"
+    pictures = getattr(desk.problem, "pictures", None)
+    return views.Links(
+        answer=f"{here}/answer",
+        undo=f"{here}/undo",
+        result=f"{here}/result",
+        log=f"{here}/log",
+        question=here,
+        picture=(lambda state: f"/picture?state={quote(state, safe='')}") if pictures else None,
+    )
+
+
+def _to(address: str) -> Response:
+    return RedirectResponse(address, status_code=303)
+
+
+routes = [
+    Route("/", start),
+    Route("/start", begin, methods=["POST"]),
+    Route("/health", health),
+    Route("/picture", picture),
+    Route("/i/{token}", question),
+    Route("/i/{token}/answer", answer, methods=["POST"]),
+    Route("/i/{token}/undo", undo, methods=["POST"]),
+    Route("/i/{token}/result", result),
+    Route("/i/{token}/log", own_log),
+]

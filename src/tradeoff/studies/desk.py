@@ -1,0 +1,109 @@
+"""Where people are received: sessions by their token, kept in the store before anybody is told anything.
+
+Live sessions are remembered, so that an answer costs one step and not a replay; the log in the store is the truth. If
+something could not be written, or another process was quicker, the live session is forgotten and read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tradeoff.model import Answer
+from tradeoff.problem import Problem
+from tradeoff.stores import ConflictError, Store
+from tradeoff.stores.base import NAME, missing
+from tradeoff.studies.session import Session, TurnError
+from tradeoff.studies.study import Study, new_token
+
+LIVE = 2_000  # sessions remembered
+
+
+@dataclass(eq=False)
+class _Live:
+    """A session in memory, and how many of its events the store has."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    session: Session | None = None
+    kept: int = 0
+
+
+class Desk:
+    """One study's people."""
+
+    def __init__(self, study: Study, problem: Problem, store: Store, *, live: int = LIVE) -> None:
+        self.study, self.problem, self.store = study, problem, store
+        self._most = live
+        self._live: OrderedDict[str, _Live] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self) -> str:
+        """Return the token of a new person; their log is begun."""
+        token = new_token()
+        settings = self.study.interview_settings()
+        session = Session.begin(self.problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
+        self.store.create(self.study.name, token, session.events)
+        entry = self._entry(token)
+        entry.session, entry.kept = session, len(session.events)
+        return token
+
+    @contextmanager
+    def session(self, token: str) -> Iterator[Session]:
+        """Give a person's session, alone; what happens to it is kept before the context ends.
+
+        A MissingError is raised for a token that nobody has, a TurnError if another process wrote at the same time.
+        """
+        if not NAME.fullmatch(token):
+            raise missing(self.study.name, token[:40])
+        entry = self._entry(token)
+        with entry.lock:
+            session = self._current(token, entry)
+            try:
+                yield session
+                new = session.events[entry.kept :]
+                if new:
+                    self.store.append(self.study.name, token, new, after=entry.kept)
+                    entry.kept = len(session.events)
+            except ConflictError:
+                raise TurnError("this question was answered already") from None
+            finally:
+                if entry.kept != len(session.events):  # what is in memory only never happened
+                    entry.session, entry.kept = None, 0
+
+    def answer(self, token: str, turn: int, reply: Answer | None) -> None:
+        """Take an answer (None: skipped) to the question of a turn; it is durable when this returns."""
+        with self.session(token) as session:
+            session.tell(turn, reply)
+
+    def undo(self, token: str, number: int | None = None, turn: int | None = None) -> None:
+        """Take back the last answer, or one by its number; that is durable when this returns."""
+        with self.session(token) as session:
+            session.undo(number, turn=turn)
+
+    def _entry(self, token: str) -> _Live:
+        with self._lock:
+            entry = self._live.setdefault(token, _Live())
+            self._live.move_to_end(token)
+            while len(self._live) > self._most:
+                self._live.popitem(last=False)
+            return entry
+
+    def _current(self, token: str, entry: _Live) -> Session:
+        """Return the session as the store has it."""
+        if entry.session is None:
+            try:
+                events = self.store.read(self.study.name, token)
+            except BaseException:
+                with self._lock:
+                    self._live.pop(token, None)  # whoever guesses tokens fills no memory
+                raise
+            entry.session, entry.kept = Session.resume(self.problem, events, checks=self.study.checks), len(events)
+        elif self.store.shared:
+            new = self.store.read(self.study.name, token, after=entry.kept)
+            if new:
+                entry.session.catch_up(new)
+                entry.kept += len(new)
+        return entry.session

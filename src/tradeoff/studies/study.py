@@ -1,0 +1,164 @@
+"""A study: a problem, a way of asking, texts and a seed, fixed before the first person comes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradeoff.errors import ArgumentError, ProblemError, StoreError
+from tradeoff.problem import Problem
+from tradeoff.stores import ConflictError, MissingError, Store
+from tradeoff.stores.base import NAME
+
+if TYPE_CHECKING:
+    from tradeoff.sources import AnyProblem
+
+FORMAT = "tradeoff-study/1"
+FOLDER = "studies"  # where the store keeps them; each study's people are in a folder of its own
+TEXTS = ("title", "welcome", "question", "thanks")
+LONGEST_TEXT = 20_000
+LARGEST_PROBLEM = 48 << 20  # bytes, in the store
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is fixed for everybody who takes part."""
+
+    name: str
+    problem: str  # what it was called when the study was made
+    fingerprint: str
+    strategy: str = "careful"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    checks: bool = True
+    open: bool = True  # whether anybody can begin, or only those who were given a link
+    admin: str = ""  # the secret in the address of the admin page
+    created: str = ""
+
+    @classmethod
+    def of(cls, problem: AnyProblem, name: str, **given: Any) -> Study:
+        """Return a new study of a problem; what is not given has its default."""
+        if not NAME.fullmatch(name) or name == FOLDER or name != name.lower() or len(name) > 64:
+            raise ArgumentError(f"a study cannot be called {name!r:.80}; use at most 64 small letters, digits, - and _")
+        check_texts(given.get("texts", {}))
+        study = cls(
+            name=name,
+            problem=problem.name,
+            fingerprint=problem.fingerprint,
+            admin=new_token(),
+            created=datetime.now(UTC).isoformat(),
+            **given,
+        )
+        study.check(problem)
+        return study
+
+    def check(self, problem: Problem) -> None:
+        """Raise an ArgumentError unless the strategy and its settings can be used with the problem."""
+        from tradeoff.interview import Interview
+
+        try:
+            Interview(problem, **self.interview_settings())
+        except TypeError as error:
+            raise ArgumentError(f"the strategy {self.strategy!r} does not know that setting: {error}") from None
+
+    def interview_settings(self) -> dict[str, Any]:
+        """Return the settings of everybody's interview, but for the sides."""
+        settings = dict(self.settings)
+        if self.strategy in ("careful", "certified"):
+            settings.setdefault("seed", self.seed)
+        return {"strategy": self.strategy, **settings}
+
+    def sides(self, token: str) -> int:
+        """Return the seed of which alternative one person sees first: theirs alone, and the same for ever."""
+        return int.from_bytes(hashlib.sha256(f"{self.seed}/{token}".encode()).digest()[:4], "big")
+
+    # --- keeping ------------------------------------------------------------------------------------------------------
+
+    def keep(self, store: Store, problem: AnyProblem, *, whole: bool = True) -> None:
+        """Write the study with its problem to the store; raise an ArgumentError if there is one of that name."""
+        events: list[dict[str, Any]] = [{"event": "header", "format": FORMAT, "time": self.created, **asdict(self)}]
+        if whole:
+            events.append({"event": "problem", "npz": base64.b64encode(problem_bytes(problem)).decode()})
+        try:
+            store.create(FOLDER, self.name, events)
+        except ConflictError:
+            raise ArgumentError(f"there is a study {self.name!r} already; choose another name") from None
+
+    @classmethod
+    def read(cls, store: Store, name: str) -> Study:
+        """Return a study that was kept."""
+        return cls._from(_events(store, name)[0], name)
+
+    @classmethod
+    def _from(cls, header: Mapping[str, Any], name: str) -> Study:
+        if header.get("format") != FORMAT:
+            raise StoreError(
+                f"the study {name!r} is written in the format {header.get('format')!r}; this version reads {FORMAT!r}"
+            )
+        return cls(**{key: value for key, value in header.items() if key not in ("event", "format", "time")})
+
+    @staticmethod
+    def names(store: Store) -> list[str]:
+        """Return the names of all studies that are kept."""
+        return store.names(FOLDER)
+
+    @staticmethod
+    def problem_of(store: Store, name: str) -> AnyProblem:
+        """Return the problem that was kept with a study."""
+        events = _events(store, name)
+        kept = next((event for event in events if event.get("event") == "problem"), None)
+        if kept is None:
+            raise StoreError(f"the study {name!r} was made without its problem; serve it with the problem's file")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{Study._from(events[0], name).problem or 'problem'}.npz"
+            path = path if path.parent == Path(folder) else Path(folder) / "problem.npz"
+            path.write_bytes(base64.b64decode(kept["npz"]))
+            from tradeoff.sources import load
+
+            return load(path)
+
+
+def _events(store: Store, name: str) -> list[dict[str, Any]]:
+    try:
+        return store.read(FOLDER, name)
+    except MissingError:
+        known = ", ".join(store.names(FOLDER)) or "none"
+        raise ArgumentError(f"there is no study {name!r:.80}; there are: {known}") from None
+
+
+def problem_bytes(problem: AnyProblem) -> bytes:
+    """Return a problem as the bytes of an .npz file."""
+    from tradeoff.sources import save
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        save(problem, path)
+        data = path.read_bytes()
+    if len(data) > LARGEST_PROBLEM:
+        raise ProblemError(
+            f"the problem takes {len(data) / 2**20:,.0f} MB; at most {LARGEST_PROBLEM >> 20} MB are kept with a study: "
+            "use `tradeoff serve` with the file itself"
+        )
+    return data
+
+
+def check_texts(texts: Mapping[str, Any]) -> None:
+    """Raise an ArgumentError unless these are texts that a page has a place for."""
+    for key, text in texts.items():
+        if key not in TEXTS:
+            raise ArgumentError(f"a study has no text called {key!r:.60}; there are {', '.join(TEXTS)}")
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+            raise ArgumentError(f"the text {key!r} must be a text of at most {LONGEST_TEXT:,} characters")
+
+
+def new_token() -> str:
+    """Return 128 random bits as 22 characters that are safe in an address."""
+    return secrets.token_urlsafe(16)
