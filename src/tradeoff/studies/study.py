@@ -34,6 +34,7 @@ class Study:
     name: str
     problem: str  # what it was called when the study was made
     fingerprint: str
+    source: Mapping[str, Any] = field(default_factory=dict)  # where it came from: "name" and "options" of load
     strategy: str = "careful"
     settings: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -82,11 +83,17 @@ class Study:
 
     # --- keeping ------------------------------------------------------------------------------------------------------
 
-    def keep(self, store: Store, problem: AnyProblem, *, whole: bool = True) -> None:
-        """Write the study with its problem to the store; raise an ArgumentError if there is one of that name."""
+    def keep(self, store: Store, problem: AnyProblem) -> None:
+        """Write the study to the store, with its problem; raise an ArgumentError if there is one of that name.
+
+        What cannot be written to a file, an optimiser or a very large model, is read again from where it came from.
+        """
         events: list[dict[str, Any]] = [{"event": "header", "format": FORMAT, "time": self.created, **asdict(self)}]
-        if whole:
+        try:
             events.append({"event": "problem", "npz": base64.b64encode(problem_bytes(problem)).decode()})
+        except ProblemError:
+            if not self.source:
+                raise
         try:
             store.create(FOLDER, self.name, events)
         except ConflictError:
@@ -112,18 +119,28 @@ class Study:
 
     @staticmethod
     def problem_of(store: Store, name: str) -> AnyProblem:
-        """Return the problem that was kept with a study."""
-        events = _events(store, name)
-        kept = next((event for event in events if event.get("event") == "problem"), None)
-        if kept is None:
-            raise StoreError(f"the study {name!r} was made without its problem; serve it with the problem's file")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{Study._from(events[0], name).problem or 'problem'}.npz"
-            path = path if path.parent == Path(folder) else Path(folder) / "problem.npz"
-            path.write_bytes(base64.b64decode(kept["npz"]))
-            from tradeoff.sources import load
+        """Return the problem of a study: the one that was kept with it, or read again and the same."""
+        from tradeoff.sources import load
 
-            return load(path)
+        events = _events(store, name)
+        study = Study._from(events[0], name)
+        kept = next((event for event in events if event.get("event") == "problem"), None)
+        if kept is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "problem.npz"
+                path.write_bytes(base64.b64decode(kept["npz"]))
+                problem = load(path)
+                problem.name = study.problem
+        elif study.source:
+            problem = load(study.source["name"], **study.source["options"])
+        else:
+            raise StoreError(f"the study {name!r} was made without its problem; it can only be served by its program")
+        if problem.fingerprint != study.fingerprint:
+            raise StoreError(
+                f"the problem {study.problem!r} of the study {name!r} is not what it was when the study was made; "
+                "bring the old one back, or create a new study"
+            )
+        return problem
 
 
 def _events(store: Store, name: str) -> list[dict[str, Any]]:
@@ -148,6 +165,13 @@ def problem_bytes(problem: AnyProblem) -> bytes:
             "use `tradeoff serve` with the file itself"
         )
     return data
+
+
+def common_name(problem: AnyProblem, settings: Mapping[str, Any]) -> str:
+    """Return the name of the study that everybody shares who serves this problem in this way."""
+    called = "".join(c if c.isalnum() and c.isascii() else "-" for c in problem.name.lower()).strip("-")[:40]
+    digest = hashlib.sha256(f"{problem.fingerprint}/{sorted(settings.items())!r}".encode()).hexdigest()[:12]
+    return f"{called or 'problem'}-{digest}"
 
 
 def check_texts(texts: Mapping[str, Any]) -> None:

@@ -15,8 +15,10 @@ import click
 
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.explain import explain
+from tradeoff.apps.cli.serve import serve
 from tradeoff.apps.cli.simulate import simulate
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.study import study
 
 # 0 fine, 1 internal error, 2 usage, 3 invalid model, 4 storage, 5 budget exhausted, 130 interrupted
 USAGE, INVALID, STORAGE, INTERRUPTED = 2, 3, 4, 130
@@ -62,6 +64,8 @@ def main() -> None:
 
     \b
     tradeoff ask commute                              answer a few questions, get your plan
+    tradeoff serve commute                            the same in the browser
+    tradeoff study create mine commute                a study with many participants
     tradeoff problems                                 what is bundled
     tradeoff show commute                             objectives, sizes, the best and worst of each
     tradeoff solve commute --weights time=3,comfort=1 the best plan for stated weights
@@ -73,7 +77,9 @@ def main() -> None:
 
 main.add_command(ask)
 main.add_command(explain)
+main.add_command(serve)
 main.add_command(simulate)
+main.add_command(study)
 
 
 @main.command()

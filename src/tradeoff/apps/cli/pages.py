@@ -64,7 +64,7 @@ def sizes(problem: AnyProblem) -> dict[str, Any]:
 
 def notes(problem: AnyProblem) -> list[str]:
     """Return what is worth knowing about a valid problem."""
-    found = list(problem.notes) if isinstance(problem, MDP) else []
+    found = list(getattr(problem, "notes", ()))
     for objective in problem.irrelevant:
         found.append(f"{objective.name} comes out the same whatever is done; it is kept, but its weight cannot matter")
     return found

@@ -39,6 +39,10 @@ class Source:
             warnings.simplefilter("ignore", ProblemWarning)
             return load(self.name, **self.options)
 
+    def data(self) -> dict[str, Any]:
+        """Return it as data, to be read again elsewhere."""
+        return {"name": self.name, "options": dict(self.options)}
+
     def words(self) -> list[str]:
         """Return what is to be typed to name it again."""
         said = [self.name]

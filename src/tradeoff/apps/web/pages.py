@@ -15,8 +15,10 @@ from starlette.routing import Route
 from tradeoff.apps.web import views
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
+from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
-from tradeoff.studies import Desk, Session, TurnError
+from tradeoff.stores.memory import Memory
+from tradeoff.studies import Desk, Session, Study, TurnError
 
 NOTICES = {
     "answered": "This question was answered already, maybe in another window. You can take the answer back.",
@@ -165,6 +167,12 @@ async def picture(request: Request) -> Response:
 async def health(request: Request) -> Response:
     """Say that the server is there."""
     return Response("ok\n", media_type="text/plain")
+
+
+def warm_up(study: Study, problem: AnyProblem) -> None:
+    """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
+    desk = Desk(study, problem, Memory())
+    _question_page(desk, desk.open(), "")
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

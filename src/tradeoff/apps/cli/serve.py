@@ -1,0 +1,192 @@
+"""``tradeoff serve``: the interview as a page in the browser.
+
+Nothing heavy is imported before the command runs, so that ``tradeoff --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from tradeoff.sources import AnyProblem
+    from tradeoff.stores import Store
+    from tradeoff.studies import Study
+
+STORE = "sqlite:///tradeoff.db"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+store_option = click.option(
+    "--store",
+    default=STORE,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where answers are kept: sqlite:///FILE, or postgresql://USER@HOST/DATABASE for several workers.",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the page is served."""
+
+    host: str
+    port: int
+    workers: int
+    hosts: tuple[str, ...]
+    browser: bool
+
+    def check(self) -> None:
+        """Raise an ArgumentError unless it is safe to listen there."""
+        from tradeoff.errors import ArgumentError
+
+        if self.host not in LOOPBACK_HOSTS and not self.hosts:
+            raise ArgumentError(
+                f"--host {self.host} lets other machines in; say under which name they know this one with "
+                "--allowed-host NAME, such as --allowed-host study.example.org"
+            )
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names under which the server answers."""
+        from tradeoff.apps.web.security import LOOPBACK
+
+        return (*LOOPBACK, *self.hosts)
+
+    def address(self, port: int) -> str:
+        """Return the address to open."""
+        name = self.hosts[0] if self.hosts else f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{name}:{port}"
+
+
+def takes_place(command: Command) -> Command:
+    """Give a command the options of where it listens; it receives them as ``place``."""
+
+    @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+                  help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
+    @click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535), metavar="N",
+                  help="The port; 0 takes a free one.")  # fmt: skip
+    @click.option("--allowed-host", "hosts", multiple=True, metavar="NAME",
+                  help="A name under which this machine is known to others; can be repeated.")  # fmt: skip
+    @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
+                  help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
+    @click.option(
+        "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
+    )
+    @functools.wraps(command)
+    def run(host: str, port: int, hosts: tuple[str, ...], workers: int, browser: bool | None, **arguments: Any) -> Any:
+        opens = sys.stdout.isatty() if browser is None else browser
+        return command(place=Place(host, port, workers, hosts, opens), **arguments)
+
+    return run  # type: ignore[return-value]
+
+
+@click.command(epilog=PROBLEM_HELP)
+@takes_problem
+@click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
+@click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
+@store_option
+@takes_place
+def serve(
+    source: Source,
+    strategy: str,
+    options: tuple[str, ...],
+    max_questions: int | None,
+    seed: int,
+    store: str,
+    place: Place,
+) -> None:
+    """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
+
+    Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
+    where everybody was. It needs no network.
+    """
+    from tradeoff.apps.cli.arguments import settings_from
+    from tradeoff.stores import open_store
+    from tradeoff.studies.study import Study, common_name
+
+    place.check()
+    settings = settings_from(options, "ask")
+    settings |= {} if max_questions is None else {"max_questions": max_questions}
+    problem = source.read()
+    name = common_name(problem, {"strategy": strategy, "seed": seed, **settings})
+    with open_store(store) as opened:
+        if name in Study.names(opened):
+            study = Study.read(opened, name)
+        else:
+            study = Study.of(
+                problem, name, strategy=strategy, settings=settings, seed=seed, checks=False, source=source.data()
+            )
+            study.keep(opened, problem)
+        run(opened, store, study, problem, place, source)
+
+
+def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Place, source: Source | None) -> None:
+    """Serve a study until interrupted, and say where."""
+    from tradeoff.apps.cli.main import working
+    from tradeoff.apps.web.server import Workers, check_address
+    from tradeoff.apps.web.server import serve as listen
+    from tradeoff.errors import ArgumentError
+
+    if place.workers > 1 and not store.shared:
+        raise ArgumentError(
+            f"--workers {place.workers} needs PostgreSQL, which several processes can write to; use one worker here"
+        )
+    port = check_address(place.host, place.port)
+    with working("Getting ready ..."):
+        app = application(store, study, problem, place)
+    workers = Workers(work, (address, study.name, source, place, port), place.workers - 1)
+    try:
+        listen(app, place.host, port, ready=lambda: announce(place, port, study))
+    finally:
+        workers.stop()
+    click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
+
+
+def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
+    """Return the application, warmed up: the first person does not wait for compilers."""
+    from tradeoff.apps.web.app import make_app
+    from tradeoff.apps.web.pages import warm_up
+    from tradeoff.studies import Desk
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    warm_up(study, problem)
+    return make_app(Desk(study, problem, store), problem, hosts=place.names())
+
+
+def work(address: str, name: str, source: Source | None, place: Place, port: int) -> None:
+    """Serve in a further process."""
+    from tradeoff.apps.web.server import serve as listen
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Study
+
+    with open_store(address) as store:
+        study = Study.read(store, name)
+        problem = Study.problem_of(store, name) if source is None else source.read()
+        listen(application(store, study, problem, place), place.host, port)
+
+
+def announce(place: Place, port: int, study: Study) -> None:
+    """Say where the page is, and open it."""
+    import webbrowser
+
+    address = place.address(port)
+    click.echo(f"Answer questions at  {address}/")
+    click.echo(f"Watch the answers at {address}/admin/{study.admin}")
+    click.echo("Stop with Ctrl-C.")
+    sys.stdout.flush()
+    if place.browser:
+        webbrowser.open(f"{address}/")

@@ -1,0 +1,187 @@
+"""``tradeoff study``: create a study, serve it, watch it, take its data away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradeoff.apps.cli.serve import Place, store_option, takes_place
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+
+TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
+
+
+@click.group()
+def study() -> None:
+    """Ask many people the same way, lose nothing, and take the data away in one file.
+
+    \b
+    tradeoff study create mine commute --text welcome=@welcome.txt
+    tradeoff study serve mine
+    tradeoff study list
+    tradeoff study export mine --out mine.zip
+    """
+
+
+@study.command(epilog=PROBLEM_HELP)
+@click.argument("name")
+@takes_problem
+@click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
+@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
+@click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
+@click.option("--checks/--no-checks", default=True, show_default=True,
+              help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
+@click.option("--open/--closed", "is_open", default=True, show_default=True,
+              help="Whether anybody can begin, or only those who were given a link.")  # fmt: skip
+@click.option("--participants", default=0, type=click.IntRange(0, 100_000), metavar="N",
+              help="Make this many links to give to people.")  # fmt: skip
+@click.option("--text", "texts", multiple=True, metavar="NAME=TEXT", help=TEXT_HELP)
+@store_option
+def create(
+    name: str,
+    source: Source,
+    strategy: str,
+    options: tuple[str, ...],
+    max_questions: int | None,
+    seed: int,
+    checks: bool,
+    is_open: bool,
+    participants: int,
+    texts: tuple[str, ...],
+    store: str,
+) -> None:
+    """Create a study: everything is fixed, and the problem is kept with it."""
+    from tradeoff.apps.cli.arguments import settings_from
+    from tradeoff.apps.cli.main import working
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Desk, Study
+
+    settings = settings_from(options, "ask")
+    settings |= {} if max_questions is None else {"max_questions": max_questions}
+    problem = source.read()
+    with working("Checking the study ..."):
+        made = Study.of(
+            problem, name, strategy=strategy, settings=settings, texts=texts_from(texts), seed=seed, checks=checks,
+            open=is_open, source=source.data(),
+        )  # fmt: skip
+    with open_store(store) as opened:
+        made.keep(opened, problem)
+        desk = Desk(made, problem, opened)
+        tokens = [desk.open() for _ in range(participants)]
+    click.echo(f"The study {name!r} is created.", err=True)
+    for token in tokens:
+        click.echo(f"/i/{token}")
+    click.echo(f"Serve it with: tradeoff study serve {name} --store {store}", err=True)
+
+
+@study.command("list")
+@store_option
+@click.option("--links", metavar="NAME", help="Print the links of this study's people instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def list_studies(store: str, links: str | None, as_json: bool) -> None:
+    """List the studies, how many people take part, and how many have finished."""
+    from tradeoff.apps.cli.main import emit
+    from tradeoff.apps.cli.pages import cell, console, table
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Study
+
+    with open_store(store, write=False) as opened:
+        if links is not None:
+            Study.read(opened, links)
+            found_links = [f"/i/{token}" for token in opened.names(links)]
+            emit(found_links) if as_json else click.echo("\n".join(found_links))
+            return
+        found = [progress(opened, Study.read(opened, name)) for name in Study.names(opened)]
+    if as_json:
+        emit(found)
+        return
+    made = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
+    for row in found:
+        made.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
+                                 row["finished"], row["flagged"], row["created"][:16])))  # fmt: skip
+    console().print(made)
+
+
+def progress(store: Any, made: Any) -> dict[str, Any]:
+    """Return how far a study is."""
+    from tradeoff.studies.checks import flags
+
+    logs = list(store.logs(made.name).values())
+    return {
+        "name": made.name,
+        "problem": made.problem,
+        "strategy": made.strategy,
+        "people": len(logs),
+        "answers": sum(event["event"] == "answer" for events in logs for event in events),
+        "finished": sum(events[-1]["event"] == "end" for events in logs),
+        "flagged": sum("failed" in flags(events).values() for events in logs),
+        "created": made.created,
+    }
+
+
+@study.command()
+@click.argument("name")
+@store_option
+@click.option("--out", type=click.Path(path_type=Path), metavar="PATH",
+              help="A .zip file or a folder; NAME.zip if left out. Nothing is overwritten.")  # fmt: skip
+@click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv", show_default=True,
+              help="How the tables are written.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) -> None:
+    """Take the data away: a row per answer, a row per person, every event, and the problem itself.
+
+    A server may be running; what it has acknowledged is in the export.
+    """
+    from tradeoff.apps.cli.main import emit, working
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Study
+    from tradeoff.studies.export import export as write
+
+    with open_store(store, write=False) as opened, working("Reading the answers ..."):
+        made = Study.read(opened, name)
+        problem = Study.problem_of(opened, name)
+        logs = opened.logs(name)
+        written = write(made, problem, logs, out or Path(f"{name}.zip"), kind)
+    if as_json:
+        emit({"people": len(logs), "written": [str(path) for path in written]})
+        return
+    for path in written:
+        click.echo(f"written: {path}")
+
+
+@study.command()
+@click.argument("name")
+@store_option
+@takes_place
+def serve(name: str, store: str, place: Place) -> None:
+    """Serve a study in the browser, with its own page for each person and one for you."""
+    from tradeoff.apps.cli.serve import run
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Study
+
+    place.check()
+    with open_store(store) as opened:
+        made = Study.read(opened, name)
+        run(opened, store, made, Study.problem_of(opened, name), place, None)
+
+
+def texts_from(given: tuple[str, ...]) -> dict[str, str]:
+    """Return the texts written as NAME=TEXT or NAME=@FILE."""
+    from tradeoff.errors import ArgumentError
+
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ArgumentError(f"--text {text[:60]!r} is not of the form NAME=TEXT, such as title='My study'")
+        if value.startswith("@"):
+            try:
+                value = Path(value[1:]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ArgumentError(f"the text {name!r} cannot be read from {value[1:]!r}: {error}") from None
+        found[name.strip()] = value.strip()
+    return found
