@@ -8,7 +8,10 @@ that is consistent with the answers, however the questions were chosen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Matrix, Question, Recommendation, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.base import Step, Strategy
+from tradeoff.strategies.base import Reply, Step, Strategy
 from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.choosing import (
     ANSWERS,
@@ -97,18 +100,21 @@ class Certified:
     def __init__(self, problem: Problem, target: float, lotteries: bool, seed: int) -> None:
         self.problem, self.target, self.lotteries = problem, target, lotteries
         self.memory = memory_of(problem)
-        bases = bases_of(problem)
-        self.relevant: NDArray[np.int64] = np.array(bases.relevant, dtype=np.int64)
-        self.k, self.d = len(problem.objectives), len(bases.relevant)
-        self.random = np.random.default_rng(seed)
-        self.known = Known(self.k)
-        self.known.add(list(bases.spanner().alternatives))
-        self.asked: list[tuple[Question, Answer]] = []
-        self.places: list[int] = []  # where each of them stands among all questions put, skipped ones included
-        self.unanswered: set[bytes] = set()  # skipped: not to be asked again
-        self.cone = self.everything()
-        self.particles = posterior_particles(*self.answered(), PARTICLES, self.random, lapse=self.lapse)
-        self.certificate = self.certify()
+        self.place = hashlib.sha256(repr((type(self).__name__, target, lotteries, seed)).encode()).digest()
+        if not self.recalled():
+            bases = bases_of(problem)
+            self.relevant: NDArray[np.int64] = np.array(bases.relevant, dtype=np.int64)
+            self.k, self.d = len(problem.objectives), len(bases.relevant)
+            self.random = np.random.default_rng(seed)
+            self.known = Known(self.k)
+            self.known.add(list(bases.spanner().alternatives))
+            self.asked: list[tuple[Question, Answer]] = []
+            self.places: list[int] = []  # where each of them stands among all questions put, skipped ones included
+            self.unanswered: set[bytes] = set()  # skipped: not to be asked again
+            self.cone = self.everything()
+            self.particles = posterior_particles(*self.answered(), PARTICLES, self.random, lapse=self.lapse)
+            self.certificate = self.certify()
+            self.consider()
 
     def everything(self) -> Cone:
         """Return the cone before any answer."""
@@ -120,19 +126,54 @@ class Certified:
         """Ask until the target is reached, or nothing more can be learned."""
         most = MOST_PER_OBJECTIVE * self.d
         for left in range(most, 0, -1):
-            reason = self.reached()
-            if reason is not None:
-                return self.recommend(reason)
-            question = self.choose()
-            if question is None:
-                return self.recommend("no question is left whose answer could tell more")
-            reply = yield Step(question, lambda: self.recommend("stopped early", complete=False), left)
-            if reply is None:
-                self.unanswered.add(question.key)
-            else:
-                self.places.append(most - left + 1)
-                self.learn(question, reply)
-        return self.recommend(self.reached() or f"{most} questions were not enough to be sure", complete=False)
+            if isinstance(self.next, Recommendation):
+                return self.next
+            reply = yield Step(self.next, lambda: self.recommend("stopped early", complete=False), left)
+            self.take(self.next, reply, most - left + 1)
+        if isinstance(self.next, Recommendation):
+            return replace(self.next, complete=False)
+        return self.recommend(f"{most} questions were not enough to be sure", complete=False)
+
+    def take(self, question: Question, reply: Reply, place: int) -> None:
+        """Take a reply in, and make up one's mind what to do next; where somebody was before, that is known."""
+        said = b"skip" if reply is None else reply.value.encode()
+        self.place = hashlib.sha256(self.place + question.key + said).digest()
+        if self.recalled():
+            return
+        if reply is None:
+            self.unanswered.add(question.key)
+        else:
+            self.places.append(place)
+            self.learn(question, reply)
+        self.consider()
+
+    def consider(self) -> None:
+        """Make up one's mind: the next question, or the recommendation if nothing is left to ask."""
+        reason = self.reached()
+        question = self.choose() if reason is None else None
+        self.next: Question | Recommendation = question or self.recommend(
+            reason or "no question is left whose answer could tell more"
+        )
+        self.memory.remember(self.place, self.standing())
+
+    def standing(self) -> dict[str, Any]:
+        """Return everything that has changed since the beginning, in copies that stay as they are."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("problem", "memory")}
+        return kept | {
+            "asked": list(self.asked),
+            "places": list(self.places),
+            "unanswered": set(self.unanswered),
+            "known": self.known.copy(),
+            "random": deepcopy(self.random),
+        }
+
+    def recalled(self) -> bool:
+        """Go where somebody who gave the same answers was before, and return whether there was anybody."""
+        found = self.memory.recall(self.place)
+        if found is not None:
+            vars(self).update(found)
+            vars(self).update(self.standing())  # copies again: what is remembered is not ours to change
+        return found is not None
 
     def reached(self) -> str | None:
         """Return why to stop, if there is a reason to."""

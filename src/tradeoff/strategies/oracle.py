@@ -1,12 +1,16 @@
-"""What the strategies know of a problem: alternatives found so far, and a memory of solved directions.
+"""What the strategies know of a problem: alternatives found so far, and a memory of what was worked out before.
 
-The memory is shared by everybody who is asked about the problem; it holds results of ``best``, which do not depend on
-who asks, so that a question never depends on who was asked before. What a strategy *knows* is its own.
+The memory is shared by everybody who is asked about the problem. It holds results of ``best``, and where a strategy was
+after the same answers: neither depends on who asks, so that a question never depends on who was asked before. What a
+strategy *knows* is its own.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -16,6 +20,8 @@ from tradeoff.problem import Problem
 
 # Directions remembered per problem; the oldest are forgotten. An alternative of an MDP takes under a kilobyte.
 REMEMBERED = 200_000
+# Places in interviews remembered per problem; each takes some 50 KB.
+PLACES = 2_000
 # Alternatives whose gains agree to this many digits are one.
 DIGITS = 10
 
@@ -26,8 +32,24 @@ class Memory:
     def __init__(self, problem: Problem) -> None:
         self._problem = ref(problem)  # whoever asks holds the problem; its memory must not keep it alive
         self._found: dict[bytes, Alternative] = {}
+        self._places: OrderedDict[bytes, Mapping[str, Any]] = OrderedDict()
         self._lock = threading.Lock()
         self.solved = 0
+
+    def recall(self, place: bytes) -> Mapping[str, Any] | None:
+        """Return how things stood at this place of an interview, if anybody was there lately."""
+        with self._lock:
+            found = self._places.get(place)
+            if found is not None:
+                self._places.move_to_end(place)
+            return found
+
+    def remember(self, place: bytes, standing: Mapping[str, Any]) -> None:
+        """Remember how things stand at a place; nobody may change it afterwards."""
+        with self._lock:
+            self._places[place] = standing
+            while len(self._places) > PLACES:
+                self._places.popitem(last=False)
 
     def best(self, weights: Matrix) -> list[Alternative]:
         """Return an optimal alternative for each row, solving only those that nobody has needed before."""
@@ -67,20 +89,32 @@ class Known:
     def __init__(self, objectives: int) -> None:
         self.alternatives: list[Alternative] = []
         self.values: Matrix = np.zeros((0, objectives))
-        self._number: dict[bytes, int] = {}
+        self._numbers: dict[bytes, int] | None = None  # by value; made when it is first needed
+
+    def copy(self) -> Known:
+        """Return the same again, to be added to independently."""
+        other = Known(self.values.shape[1])
+        other.alternatives, other.values = list(self.alternatives), self.values
+        return other
 
     def add(self, found: list[Alternative]) -> list[int]:
         """Return the number of each alternative, new or not."""
+        if self._numbers is None:
+            self._numbers = {_key(alternative): i for i, alternative in enumerate(self.alternatives)}
         numbers = []
         fresh = []
         for alternative in found:
-            key = (np.round(alternative.value, DIGITS) + 0.0).tobytes()
-            number = self._number.get(key)
+            key = _key(alternative)
+            number = self._numbers.get(key)
             if number is None:
-                number = self._number[key] = len(self.alternatives)
+                number = self._numbers[key] = len(self.alternatives)
                 self.alternatives.append(alternative)
                 fresh.append(alternative.value)
             numbers.append(number)
         if fresh:
             self.values = np.concatenate([self.values, fresh])
         return numbers
+
+
+def _key(alternative: Alternative) -> bytes:
+    return (np.round(alternative.value, DIGITS) + 0.0).tobytes()
