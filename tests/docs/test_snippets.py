@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DATA = ROOT / "docs" / "how-to" / "data"  # the files that the how-to pages speak of are there when their snippets run
 TOOL = Path(sys.executable).parent / "tradeoff"
 
 
@@ -21,6 +23,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "snippet"}
     for code in blocks(page, "python"):
@@ -30,6 +33,7 @@ def test_python_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_console_snippets_run(page: Path, tmp_path: Path) -> None:
     """Each `$ tradeoff ...` line succeeds; the lines shown under it are in its output, in that order."""
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
     for block in blocks(page, "console"):
         for part in block.split("$ ")[1:]:
             command, *shown = part.splitlines()

@@ -54,8 +54,12 @@ class Catalogue(Framed):
         name: str = "catalogue",
         title: str = "",
         about: str = "",
+        notes: Sequence[str] = (),
     ) -> None:
-        """``values[n, k]`` in the person's units; ``labels`` are texts to show beside the items."""
+        """``values[n, k]`` in the person's units; ``labels`` are texts to show beside the items.
+
+        ``notes`` say what was assumed or left out when the catalogue was made.
+        """
         try:
             table = np.asarray(values, dtype=float)
         except (TypeError, ValueError) as error:
@@ -86,6 +90,7 @@ class Catalogue(Framed):
         self.reference = reference or Reference()
         self.reference.check(self.objectives)
         self.name, self.title, self.about = name, title or name, about
+        self.notes = tuple(notes)
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"

@@ -64,6 +64,7 @@ class MDP(Framed):
         reference: Reference | None = None,
         nothing_action: str | None = None,
         places: Mapping[str, tuple[float, float]] | None = None,
+        pictures: Mapping[str, bytes] | None = None,
         prune: bool = True,
         name: str = "mdp",
         title: str = "",
@@ -84,6 +85,7 @@ class MDP(Framed):
         self.notes: list[str] = []
         chances = building.start_from(start, states)
         self.places = building.places_from(places or {}, states)
+        self.pictures: Mapping[str, bytes] = {} if pictures is None else pictures  # PNG by state; may be drawn on demand
         if prune:
             layers, chances, states, lost = building.without_unreachable(layers, chances, states)
             if lost:
@@ -325,7 +327,7 @@ class MDP(Framed):
         made = MDP(
             layers, horizon=self.horizon, start=self.start, states=self.states, actions=actions,
             objectives=self.objectives, reference=self.reference, nothing_action=name, places=self.places,
-            prune=False, name=self.name, title=self.title, about=self.about,
+            pictures=self.pictures, prune=False, name=self.name, title=self.title, about=self.about,
         )  # fmt: skip
         made.notes, made.evidence, made.threads = list(self.notes), self.evidence, self.threads
         return made

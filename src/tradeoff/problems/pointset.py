@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
     NOTHING,
     Alternative,
@@ -27,10 +27,19 @@ from tradeoff.model import (
     objectives_from,
 )
 from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
+from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.corners import find_corners
 from tradeoff.representation import mix, parts_of
 
-# An optimum is asked for once more with this much added to the weights, to prefer the better of two that tie.
-NUDGE = 1e-6
+# An optimum is asked for once more with this much of everything added to the weights, to prefer the better of two that
+# tie; with less where the better one in everything is not one of those that tie.
+NUDGES = (1e-6, 1e-9)
+# An optimiser may miss the best by this part of the range, as solvers of integer programs do; what is more is an error.
+INEXACT = 1e-3
+# Where not all solutions that may be best were found, others are allowed to be worse by this part of the range.
+MARGIN = 0.25
+
+Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
 
 class PointSet(Framed):
@@ -38,7 +47,13 @@ class PointSet(Framed):
 
     ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
     amounts in the person's units and ``weights`` may have any sign: an objective to be minimised comes with a negative
-    one. It returns the outcome, or the outcome and what is to be done: a text, or a list of texts for several steps.
+    one. It returns the outcome, or the outcome and what is to be done: a text, or a list of texts.
+
+    An interview looks hundreds of weights up. So the solutions that are best for somebody are found first, with at most
+    ``most_asked`` questions to the optimiser; if these are all, it need not be asked again.
+
+    With ``both_ways=False`` the optimiser is never asked for the worst of anything (the longest way, the dearest plan),
+    which many cannot find. The choice is then among those solutions alone, and the worst of them is the reference.
 
     >>> corners = [(0.0, 3.0), (2.0, 2.0), (3.0, 0.0)]
     >>> problem = PointSet(lambda w: max(corners, key=lambda c: w @ c), ["speed", "range"])
@@ -51,7 +66,10 @@ class PointSet(Framed):
         best: Callable[[Vector], Any],
         objectives: Sequence[Objective | str],
         *,
+        both_ways: bool = True,
+        most_asked: int = 1000,
         reference: Reference | None = None,
+        places: Mapping[str, tuple[float, float]] | None = None,
         name: str = "points",
         title: str = "",
         about: str = "",
@@ -62,31 +80,60 @@ class PointSet(Framed):
         self.objectives = objectives_from(objectives, len(objectives))
         if not self.objectives:
             raise ProblemError("a point set needs at least one objective; name them")
+        self.both_ways, self.most_asked = both_ways, most_asked
         self.reference = reference or Reference()
         self.reference.check(self.objectives)
+        self.places = dict(places or {})
+        self.notes: list[str] = []
         self.name, self.title, self.about = name, title or name, about
+        self._sign = np.array([o.sign for o in self.objectives])
         self._known: dict[bytes, int] = {}  # weights on outcomes -> which solution is best
-        self._numbers: dict[tuple[bytes, tuple[str, ...]], int] = {}
-        self._solutions: list[tuple[Vector, tuple[str, ...]]] = []  # outcome, what is to be done
+        self._numbers: dict[tuple[bytes, Steps], int] = {}
+        self._solutions: list[tuple[Vector, Steps]] = []  # outcome, what is to be done
+        self.corner_numbers: list[int] = []  # the solutions that are best for somebody,
+        self.complete = False  # and whether these are all
 
     def __repr__(self) -> str:
-        return f"<PointSet {self.name!r}: {len(self.objectives)} objectives>"
+        return f"<{type(self).__name__} {self.name!r}: {len(self.objectives)} objectives>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process; an optimiser that cannot be sent stays here, and says so there."""
+        from joblib.externals.loky.backend.reduction import dumps
+
+        state = self.__dict__.copy()
+        try:
+            dumps(self._optimise)
+        except Exception as error:
+            state["_optimise"] = _Elsewhere(self.name, str(error))
+        return state
 
     # --- the optimiser ------------------------------------------------------------------------------------------------
 
     def _ask(self, weights: Vector) -> int:
         """Return the number of the solution that the optimiser finds for weights on outcomes; it is asked once."""
+        # Of any length: the optimiser is asked about directions, and equal directions are one question.
+        length = np.abs(weights).max()
+        weights = np.ascontiguousarray(weights / length if length > 0 else weights) + 0.0
         key = weights.tobytes()
         if key not in self._known:
-            self._known[key] = self._number(self._optimise(weights.copy()), weights)
+            try:
+                found = self._optimise(weights.copy())
+            except TradeoffError:
+                raise
+            except Exception as error:
+                raise ProblemError(
+                    f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
+                    f"must find an optimum for {'any' if self.both_ways else 'these'} weights"
+                ) from error
+            self._known[key] = self._number(found, weights)
         return self._known[key]
 
     def _number(self, found: Any, weights: Vector) -> int:
         k = len(self.objectives)
-        # A pair whose first part is itself a list of numbers is an outcome with its story.
-        story: Any = ()
+        # A pair whose first part is itself a list of numbers is an outcome with what is to be done.
+        told: Any = ()
         if isinstance(found, tuple) and len(found) == 2 and np.ndim(found[0]) == 1:
-            found, story = found
+            found, told = found
         try:
             outcome = np.array(found, dtype=float)
         except (TypeError, ValueError):
@@ -97,7 +144,13 @@ class PointSet(Framed):
                 f"one for each of {', '.join(o.name for o in self.objectives)}, or a pair of these and what is to be done"
             )
         outcome = frozen_array(outcome + 0.0)
-        steps = (story,) if isinstance(story, str) else tuple(str(step) for step in story)
+        try:
+            steps = (told,) if isinstance(told, str) else tuple(str(step) for step in told)
+        except TypeError:
+            raise ProblemError(
+                f"best({weights.tolist()}) of {self.name!r} says that {told!r:.80} is to be done; that must be a text or "
+                "a list of texts"
+            ) from None
         key = (outcome.tobytes(), steps)
         if key not in self._numbers:
             self._numbers[key] = len(self._solutions)
@@ -107,13 +160,30 @@ class PointSet(Framed):
     def _words(self, outcome: Vector) -> str:
         return ", ".join(f"{o.name} {o.text(float(x))}" for o, x in zip(self.objectives, outcome, strict=True))
 
+    def _without_ties(self, weights: Vector, everything: Vector) -> int:
+        """Return the best solution for weights on outcomes; among ties the one with the most of ``everything``."""
+        plain = self._ask(weights)
+        size = np.abs(weights / everything).max() or 1.0
+        worth = float(weights @ self._solutions[plain][0])
+        for nudge in NUDGES:
+            nudged = self._ask(weights + nudge * size * everything)
+            outcome = self._solutions[nudged][0]
+            if weights @ outcome >= worth - SAME * float(np.abs(weights) @ np.abs(outcome)):
+                return nudged
+        return plain
+
+    # --- the frame ----------------------------------------------------------------------------------------------------
+
     @cached_property
     def frame(self) -> Frame:
-        """The reference and the scale of each gain: 2 k questions to the optimiser."""
+        """The reference and the scale of each gain: 2 k questions to the optimiser, or all that find the corners."""
+        if not self.both_ways:
+            return self._corners.frame
         unit = np.eye(len(self.objectives))
         highest = np.array([self._solutions[self._ask(e)][0][j] for j, e in enumerate(unit)])
         lowest = np.array([self._solutions[self._ask(-e)][0][j] for j, e in enumerate(unit)])
-        for j in np.flatnonzero(lowest > highest):
+        slack = SAME * np.maximum(np.abs(lowest), np.abs(highest))
+        for j in np.flatnonzero(lowest > highest + slack):
             raise ProblemError(
                 f"{self.name!r} returned {lowest[j]:.6g} as the least {self.objectives[j].name} and {highest[j]:.6g} as "
                 "the most; best(weights) must maximise weights @ outcome, for negative weights too"
@@ -121,14 +191,66 @@ class PointSet(Framed):
         noise = np.zeros(len(self.objectives))
         return Frame(self.objectives, np.minimum(lowest, highest), highest, noise, self.reference)
 
+    @cached_property
+    def _corners(self) -> Catalogue:
+        """The solutions that are best for somebody, as a catalogue, which can be searched for any weights."""
+        optima = [self._ask(row) for row in np.diag(self._sign)]
+        goods = self._goods(optima)
+        size = np.ptp(goods, axis=0)
+        everything = self._sign / np.where(size > 0, size, np.maximum(np.abs(goods).max(axis=0), 1.0))
+        optima = [self._without_ties(row, everything) for row in np.diag(self._sign)]
+        self._check_optima(optima, size)
+
+        def ask(weights: Vector) -> tuple[int, Vector]:
+            number = self._ask(self._sign * weights)
+            return number, self._goods([number])[0]
+
+        first = list(dict.fromkeys(optima))
+        self.corner_numbers, self.complete = find_corners(ask, first, self._goods(first), self.most_asked)
+        outcomes = np.array([self._solutions[number][0] for number in self.corner_numbers])
+        return Catalogue(outcomes, self.objectives, reference=self._corner_reference(outcomes), name=self.name)
+
+    def _corner_reference(self, outcomes: Matrix) -> Reference:
+        """Return what gains are counted from, given the outcomes of the corners."""
+        worst = (self._sign * outcomes).min(axis=0)
+        if self.both_ways:
+            lower = np.minimum(worst, self._sign * self.frame.origin)
+        elif self.complete or self.reference.outcome is not None:
+            return self.reference
+        else:
+            lower = worst - MARGIN * np.ptp(outcomes, axis=0)
+            self.notes.append(
+                f"{len(outcomes):,} solutions that are best for some weights were found before the optimiser was asked "
+                f"{self.most_asked:,} times; there may be more, which are found when they are needed"
+            )
+        amounts = {o.name: float(x) for o, x in zip(self.objectives, self._sign * lower, strict=True)}
+        return Reference(self.reference.name, amounts)
+
+    def _goods(self, numbers: Sequence[int]) -> Matrix:
+        """Return what solutions have of each objective, turned so that more is better."""
+        result: Matrix = np.array([self._sign * self._solutions[number][0] for number in numbers])
+        return result
+
+    def _check_optima(self, optima: Sequence[int], size: Vector) -> None:
+        """Raise a ProblemError if something is better at an objective than what was found as the best of it."""
+        goods = self._goods(optima)
+        gaps = goods - np.diag(goods)
+        for i, j in np.argwhere(gaps > INEXACT * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
+            best, better = (self._solutions[optima[n]][0][j] for n in (j, i))
+            raise ProblemError(
+                f"{self.name!r} returned {best:.6g} as the best {self.objectives[j].name}, but {better:.6g} when asked for "
+                f"the best {self.objectives[i].name}; best(weights) must maximise weights @ outcome"
+            )
+
     # --- the problem --------------------------------------------------------------------------------------------------
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this set from others, as far as the best and worst of each objective do."""
+        """What tells this set from others, as far as the solutions that were asked for at the start do."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         ends = (np.array(self.frame.ideal), np.array(self.frame.nadir))
-        return fingerprint_of("points", self.name, self.objectives, *ends, outcome)
+        known = () if self.both_ways else (self._corners.values,)
+        return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
 
     @property
     def reference_name(self) -> str:
@@ -138,31 +260,76 @@ class PointSet(Framed):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
         rows = weight_rows(weights, self.objectives)
-        return [self.alternative(self._best(row)) for row in rows]
+        return [self.alternative(number) for number in self._winners(rows)]
+
+    def _winners(self, rows: Matrix) -> list[int]:
+        """Return the number of the best solution for each row of weights on gains."""
+        # Which way a row is looked up depends on the row alone, so that it does not matter who asked what before.
+        listed = [self.corner_numbers[a.plan.index] for a in self._corners.best(rows)]  # type: ignore[union-attr]
+        against = np.any(rows < 0, axis=1)
+        known = np.where(against, not self.both_ways, self.complete)
+        winners = [n if k else self._best(row) for row, n, k in zip(rows, listed, known, strict=True)]
+        if self.both_ways:
+            return winners
+        return [self._allowed(number, n) for number, n in zip(winners, listed, strict=True)]
 
     def _best(self, row: Vector) -> int:
         """Return the number of the best solution for one row of weights on gains."""
-        largest = np.abs(row).max()
-        plain = self._ask(self._raw(row))
-        if np.all(np.abs(row) > SAME * largest) and largest > 0:
-            return plain  # with every weight in play nothing that ties is dominated
-        nudged = self._ask(self._raw(row + NUDGE * (largest or 1.0)))
-        gains = self.frame.gains(np.array([self._solutions[plain][0], self._solutions[nudged][0]]))
-        scores = gains @ row
-        return nudged if scores[1] >= scores[0] - SAME * np.abs(row).sum() else plain
+        frame, relevant = self.frame, np.abs(row[self.frame.matters])
+        if len(relevant) and np.all(relevant > SAME * relevant.max()):
+            number = self._ask(frame.raw_weights(row))  # with every weight in play nothing that ties is dominated
+        else:
+            everything = np.where(frame.matters, 1 / frame.scale, 0.0)
+            number = self._ask(everything) if not relevant.any() else self._tied(row, everything)
+        if self.both_ways:
+            self._check_within(number)
+        return number
 
-    def _raw(self, row: Vector) -> Vector:
-        # Of any length: the optimiser is asked about directions, and equal directions are one question.
-        raw = self.frame.raw_weights(row)
-        length = np.abs(raw).max()
-        return np.ascontiguousarray(raw / length if length > 0 else raw) + 0.0
+    def _tied(self, row: Vector, everything: Vector) -> int:
+        # Objectives that nothing changes have no part in it, and division by their 0 must not either.
+        at = np.where(self.frame.matters, everything, 1.0)
+        return self._without_ties(self.frame.raw_weights(row), at)
+
+    def _allowed(self, number: int, otherwise: int) -> int:
+        """Return a solution, or another one where it is worse at something than the reference."""
+        gap = self._sign * (self._solutions[number][0] - self.frame.origin)
+        return number if np.all(gap >= -SAME * np.abs(self.frame.origin)) else otherwise
+
+    def _check_within(self, number: int) -> None:
+        """Raise a ProblemError if a solution is better or worse than the best and the worst of an objective."""
+        outcome, frame = self._solutions[number][0], self.frame
+        ends = np.sort([frame.ideal, frame.nadir], axis=0)
+        slack = np.maximum(INEXACT * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
+        for j in np.flatnonzero((outcome < ends[0] - slack) | (outcome > ends[1] + slack)):
+            raise ProblemError(
+                f"{self.name!r} found a solution with {self.objectives[j].name} {outcome[j]:.6g}, but said before that it is "
+                f"between {ends[0][j]:.6g} and {ends[1][j]:.6g}; best(weights) must find an optimum, and not only a good "
+                "solution (set the gap of an integer solver to 0)"
+            )
 
     def alternative(self, number: int) -> Alternative:
         """Return a solution that was found, by its number."""
+        outcome, steps = self._solution(number)
+        return Alternative(self.frame.gains(outcome), Item(number, self.label(steps)))
+
+    def _solution(self, number: int) -> tuple[Vector, Steps]:
         if not 0 <= number < len(self._solutions):
             raise ArgumentError(f"there is no solution number {number}; {len(self._solutions)} were found so far")
-        outcome, steps = self._solutions[number]
-        return Alternative(self.frame.gains(outcome), Item(number, ", ".join(steps)))
+        return self._solutions[number]
+
+    def label(self, steps: Steps) -> str:
+        """Return what is to be done as one text."""
+        return ", ".join(steps)
+
+    def steps(self, plan: Plan) -> Steps:
+        """Return what is to be done for a solution, as the optimiser said it."""
+        if not isinstance(plan, Item):
+            raise ArgumentError(f"a point set has solutions, not policies; {plan!r} has no steps")
+        return self._solution(plan.index)[1]
+
+    def lines(self, plan: Plan) -> list[str]:
+        """Return what is to be done for a solution, line by line."""
+        return list(self.steps(plan))
 
     def evaluate(self, plan: Plan) -> Vector:
         """Return the expected gains of a solution, of the reference, or of a mixture of them."""
@@ -179,14 +346,40 @@ class PointSet(Framed):
 
     def show(self, alternative: Alternative) -> Lottery:
         """Return an alternative as a person can read it: what is to be done, and what it comes to."""
-        parts = parts_of(alternative.plan)
-        found = [self._told(plan, share) for share, plan in parts]
-        value: Matrix = np.sum([share * told.outcome for (share, _), told in zip(parts, found, strict=True)], axis=0)
-        return mix(self.objectives, [share for share, _ in parts], found, value)
+        worth = self.evaluate(alternative.plan)
+        if np.abs(worth - alternative.value).max() > 1e-9:
+            raise ArgumentError(
+                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"{worth.tolist()}; was it made for another problem?"
+            )
+        shares: list[float] = []
+        found: list[Trajectory] = []
+        mean = np.zeros(len(self.objectives))
+        for share, plan in parts_of(alternative.plan):
+            told = [(1.0, Trajectory((self.reference_name,), (), share, self.origin))]
+            outcome = self.origin
+            if plan is not NOTHING:
+                assert isinstance(plan, Item)
+                outcome, told = self._solution(plan.index)[0], self.stories(plan.index, share)
+            mean = mean + share * outcome
+            shares += [share * weight for weight, _ in told]
+            found += [trajectory for _, trajectory in told]
+        return mix(self.objectives, shares, found, mean)
 
-    def _told(self, plan: Plan, share: float) -> Trajectory:
-        if plan is NOTHING:
-            return Trajectory((self.reference_name,), (), share, self.origin)
-        assert isinstance(plan, Item)
-        outcome, steps = self._solutions[plan.index]
-        return Trajectory(steps, ("",) * (len(steps) - 1), share, outcome)
+    def stories(self, number: int, share: float) -> list[tuple[float, Trajectory]]:
+        """Return the weighted ways in which a solution can go; one that is a part of a mixture happens that often."""
+        outcome, steps = self._solutions[number]
+        return [(1.0, Trajectory((self.label(steps),), (), share, outcome))]
+
+
+class _Elsewhere:
+    """Stands for an optimiser that could not be sent to this process."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+
+    def __call__(self, weights: Vector) -> Any:
+        raise ProblemError(
+            f"the optimiser of {self.name!r} is needed in another process, but cannot be sent there ({self.reason}); use one "
+            "process: jobs=1"
+        )

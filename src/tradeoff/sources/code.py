@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradeoff.errors import ProblemError
+from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
+from tradeoff.model import Objective
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
-from tradeoff.sources.options import wishes
+from tradeoff.sources.options import flag, wishes
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
+OURS = (Catalogue, MDP, PointSet)
 
-def read_python(name: str) -> AnyProblem:
-    """Return the problem (or a function that makes it) called ``name`` in a module: "module:name".
+
+def read_python(name: str, *, objectives: object = None, both_ways: object = None) -> AnyProblem:
+    """Return the problem called ``name`` in a module, "module:name": an object, or a function or class that makes it.
 
     The module is imported, so its code runs: name only programs you trust.
     """
@@ -30,24 +34,43 @@ def read_python(name: str) -> AnyProblem:
         sys.path.insert(0, here)
     try:
         found: Any = import_module(module)
+    except TradeoffError:
+        raise
     except ImportError as error:
         raise ProblemError(
             f"the module {module!r} cannot be imported: {error}; name a file here without its .py"
-        ) from None
+        ) from error
+    except Exception as error:
+        raise ProblemError(f"the module {module!r} fails with {type(error).__name__}: {error!s:.200}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise ProblemError(f"there is no {part!r} in {module!r}; check the name after the second colon")
         found = getattr(found, part)
-    if isinstance(found, Catalogue | MDP | PointSet):
-        return found
-    if callable(found) and not hasattr(found, "best"):
-        found = found()
-    return from_object(found)
+    if callable(found) and (isinstance(found, type) or not hasattr(found, "best")):
+        found = _made(found, name)
+    return from_object(found, objectives=objectives, both_ways=both_ways)
 
 
-def from_object(source: Any, *, objectives: object = None, name: object = None) -> AnyProblem:
-    """Return an object with ``best(weights)`` as a problem; its ``objectives`` say what the numbers mean."""
-    if isinstance(source, Catalogue | MDP | PointSet):
+def _made(make: Any, name: str) -> Any:
+    """Return what a function or class without arguments makes."""
+    try:
+        return make()
+    except TradeoffError:
+        raise
+    except Exception as error:
+        raise ProblemError(
+            f"{name} was called to make a problem and failed with {type(error).__name__}: {error!s:.200}"
+        ) from error
+
+
+def from_object(source: Any, *, objectives: object = None, both_ways: object = None, name: object = None) -> AnyProblem:
+    """Return an object with ``best(weights)`` as a problem; its ``objectives`` say what the numbers mean.
+
+    ``both_ways=False``, or such an attribute, says that it cannot be asked for the worst of anything.
+    """
+    if isinstance(source, OURS):
+        if objectives is not None or both_ways is not None:
+            raise ArgumentError(f"{source!r} has its objectives already; leave out objectives and both_ways")
         return source
     if not callable(getattr(source, "best", None)):
         raise ProblemError(f"{source!r:.80} has no method best(weights); see tradeoff.PointSet")
@@ -57,11 +80,31 @@ def from_object(source: Any, *, objectives: object = None, name: object = None) 
             f"{type(source).__name__!r} does not say what its numbers mean; give it a list `objectives`, or pass "
             "objectives=..."
         )
-    if isinstance(given, str):
-        from tradeoff.model import Objective
-
-        given = [Objective(name, "", goal or "max") for name, goal in wishes(given).items()]
-    called = str(name or getattr(source, "name", type(source).__name__))
-    return PointSet(
-        source.best, given, name=called, title=getattr(source, "title", ""), about=getattr(source, "about", "")
+    named, notes = _objectives(given)
+    both = getattr(source, "both_ways", True) if both_ways is None else both_ways
+    made = PointSet(
+        source.best,
+        named,
+        both_ways=flag("both_ways", both),
+        reference=getattr(source, "reference", None),
+        name=str(name or getattr(source, "name", type(source).__name__)),
+        title=getattr(source, "title", ""),
+        about=getattr(source, "about", ""),
     )
+    made.notes += notes
+    return made
+
+
+def _objectives(given: Any) -> tuple[list[Objective], list[str]]:
+    """Return objectives that are given as such, as texts "price:min", or as a mapping; and what had to be assumed."""
+    found: list[Objective] = []
+    notes: list[str] = []
+    for part in [given] if isinstance(given, str | Mapping) else given:
+        if isinstance(part, Objective):
+            found.append(part)
+            continue
+        for name, goal in wishes(part).items():
+            found.append(Objective(name, "", goal or "max"))
+            if goal is None:
+                notes.append(f"more {name} is taken to be better, because nothing else was said")
+    return found, notes

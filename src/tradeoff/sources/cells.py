@@ -1,0 +1,191 @@
+"""Cells as people write them: a number only where there is one way to read it, and headers with unit and direction."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Literal
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Objective
+from tradeoff.sources.tables import shortened
+
+CURRENCIES = "$€£¥₹₽₩¢"
+# What people write where they have no value.
+MISSING = {"", "-", "–", "—", "?", "na", "n/a", "#n/a", "null", "none"}
+# What stands where a number should be, but is none.
+BROKEN = {"nan", "inf", "infinity", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"}
+LONGEST_NUMBER = 400  # characters; what is longer is a text
+DATES = (datetime.date, datetime.time, datetime.timedelta)
+
+_PLAIN = {mark: re.compile(rf"[+-]?(?:\d+{re.escape(mark)}?\d*|{re.escape(mark)}\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+          for mark in ".,"}  # fmt: skip
+# Thousands in groups of three, separated by what is not the decimal mark.
+_GROUPED = {mark: re.compile(rf"[+-]?[0-9]{{1,3}}([{other}'’\s])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:{re.escape(mark)}[0-9]*)?")
+            for mark, other in ((".", ","), (",", "."))}  # fmt: skip
+_ALMOST = re.compile(rf"[+-]?[{CURRENCIES}\s]*[+-]?\d[\d.,'’\s]*[%‰{CURRENCIES}\s]*")
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\.?")
+_POINTED = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
+
+
+class Kind(Enum):
+    """What a cell holds."""
+
+    NUMBER = "a finite number"
+    ALMOST = "what was meant to be a number"
+    MISSING = "nothing"
+    TEXT = "anything else"
+
+
+def decimal_mark(value: object) -> Literal[".", ","] | None:
+    """Return the option that says which mark is the decimal one."""
+    match value:
+        case None | "." | ",":
+            return value
+    raise ArgumentError(f"decimal is {value!r}; it must be a point or a comma")
+
+
+def amount(cell: object, decimal: str | None = None) -> float | None:
+    """Return the finite number in a cell, or None where there is none that can be read in one way only.
+
+    Without ``decimal`` there are no thousands separators, and a point is the decimal mark.
+
+    >>> amount("1299.5"), amount("1,299"), amount("1,299", "."), amount("1.299,5", ",")
+    (1299.5, None, 1299.0, 1299.5)
+    """
+    match cell:
+        case bool():
+            return None
+        case int() | float() | Decimal():
+            try:
+                found = float(cell)
+            except (OverflowError, ValueError):
+                return None
+        case str() if len(cell) <= LONGEST_NUMBER:
+            text, mark = cell.strip(), decimal or "."
+            if not _PLAIN[mark].fullmatch(text):
+                grouped = _GROUPED[mark].fullmatch(text) if decimal else None
+                if grouped is None:
+                    return None
+                text = text.replace(grouped[1], "")
+            found = float(text.replace(mark, "."))
+        case _:
+            return None
+    return found if math.isfinite(found) else None
+
+
+def kind_of(cell: object, decimal: str | None = None) -> Kind:
+    """Return what a cell holds.
+
+    >>> [kind_of(cell).name for cell in ("12", "1,299", "15%", "n/a", "2024-01-31", "16GB", True)]
+    ['NUMBER', 'ALMOST', 'ALMOST', 'MISSING', 'TEXT', 'TEXT', 'TEXT']
+    """
+    if isinstance(cell, str) and len(cell) > LONGEST_NUMBER:
+        return Kind.TEXT if cell.strip() else Kind.MISSING
+    if cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING):
+        return Kind.MISSING
+    if amount(cell, decimal) is not None:
+        return Kind.NUMBER
+    if isinstance(cell, int | float | Decimal) and not isinstance(cell, bool):
+        return Kind.ALMOST
+    if isinstance(cell, str):
+        text = cell.strip()
+        if text.lower().lstrip("+-") in BROKEN or _PLAIN["."].fullmatch(text):
+            return Kind.ALMOST
+        if _ALMOST.fullmatch(text) and not _DATE.fullmatch(text):
+            return Kind.ALMOST
+    return Kind.TEXT
+
+
+def complaint(cell: object, decimal: str | None = None) -> str:
+    """Return why a cell is no number, and what to do about it."""
+    found = shortened(cell)
+    text = cell.strip() if isinstance(cell, str) else ""
+    kind = kind_of(cell, decimal)
+    rules: list[tuple[bool, str]] = [
+        (cell is None or text == "" == cell, "the cell is empty; fill it in, or remove the row"),
+        (kind is Kind.MISSING, f"{found} is no value; fill it in, or remove the row"),
+        (isinstance(cell, bool), f"{found} is no number; write 1 or 0 to weigh it"),
+        (isinstance(cell, DATES), f"{cell} is a date or a time; write a number, such as a count of days"),
+        (text.startswith("#"), f"{found} is the error of a formula; correct the formula"),
+        (
+            not isinstance(cell, str)
+            or text.lower().lstrip("+-") in BROKEN
+            or bool(_PLAIN[decimal or "."].fullmatch(text)),
+            f"{found} is not a finite number; correct it, or remove the row",
+        ),
+        (
+            kind is Kind.ALMOST and any(sign in text for sign in f"%‰{CURRENCIES}"),
+            f"{found} has a sign; write the number alone, and the unit in the header, as in 'price [EUR]'",
+        ),
+        (
+            kind is Kind.ALMOST and decimal is None,
+            f"{found} can be read in several ways; write it with a decimal point and without thousands separators, or "
+            "say which mark is the decimal one with decimal=. or decimal=,",
+        ),
+        (
+            kind is Kind.ALMOST,
+            f"{found} is not written with decimal={decimal} and thousands in groups of three; correct it",
+        ),
+    ]
+    return next((said for applies, said in rules if applies), f"{found} is not a number; correct it, or remove the row")
+
+
+def looks_grouped(cell: object) -> bool:
+    """Return whether a number with a point may be meant as thousands: 1.299."""
+    return isinstance(cell, str) and _POINTED.fullmatch(cell.strip()) is not None
+
+
+def text_of(cell: object) -> str:
+    """Return a cell as a text to show.
+
+    >>> text_of(3.0), text_of(None), text_of(True), text_of(datetime.datetime(2024, 1, 31))
+    ('3', '', 'true', '2024-01-31')
+    """
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return "true" if cell else "false"
+        case float() if cell.is_integer():
+            return str(int(cell))
+        case datetime.datetime() if cell.time() == datetime.time():
+            return cell.date().isoformat()
+    return str(cell)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The head of a column: ``price [EUR] (min)`` is a name, a unit, and what is better where it is said."""
+
+    text: str
+    name: str
+    unit: str
+    goal: Literal["max", "min"] | None
+
+    def objective(self, goal: Literal["max", "min"] | None, unit: str = "") -> Objective:
+        """Return the column as an objective; what is asked for goes before what the head says."""
+        return Objective(self.name, unit or self.unit, goal or self.goal or "max")
+
+
+def heading(text: str) -> Heading:
+    """Return what the head of a column says.
+
+    >>> heading("price [EUR] (min)")
+    Heading(text='price [EUR] (min)', name='price', unit='EUR', goal='min')
+    >>> heading("time [min]"), heading("weight (min)").goal, heading("size (inch)").name
+    (Heading(text='time [min]', name='time', unit='min', goal=None), 'min', 'size (inch)')
+    """
+    text = " ".join(text.split())
+    rest, unit, goal = text, "", None
+    while True:
+        part = re.fullmatch(r"(.*\S)\s*(?:\((min|max)\)|\[([^][]*)\])", rest, re.IGNORECASE)
+        if part is None or (part[2] and goal) or (part[3] is not None and unit):
+            return Heading(text, rest, unit, goal)  # type: ignore[arg-type]
+        rest = part[1]
+        goal = part[2].lower() if part[2] else goal
+        unit = part[3].strip() if part[3] is not None else unit

@@ -1,0 +1,338 @@
+"""Tables as people keep them: CSV, TSV, Excel workbooks and Parquet files, all read into one ``Sheet``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.problems.memory import check_fits
+from tradeoff.sources.cells import Heading, Kind, amount, complaint, heading, kind_of, looks_grouped, text_of
+from tradeoff.sources.options import library
+from tradeoff.sources.tables import LARGEST_TABLE, shortened
+
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+MOST_ROWS = 1 << 20  # as in Excel
+MOST_COLUMNS = 1 << 14
+MOST_CELLS = 20_000_000
+LARGEST_WORKBOOK = 1 << 30  # unpacked
+# A workbook is text that repeats itself, but what unpacks to far more than this is made to do harm.
+SURELY_QUICK = 64 << 20
+MOST_PACKED = 100
+CHOOSE = "choose other columns with objectives=NAME:min,NAME:max"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns of a table; every cell knows its place. Cells of text files are texts, others what they are."""
+
+    source: str
+    headings: list[Heading]
+    columns: list[list[object]]
+    rows: list[int]  # where each row is in the file
+    counted: str  # what ``rows`` counts: lines or rows
+    separator: str = ""
+    advice: str = ""  # about empty cells
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, row: int, column: int | None = None) -> str:
+        """Return where a row or a cell is, for messages."""
+        where = f"{self.source}, {self.counted} {self.rows[row]}"
+        return where if column is None else f"{where}, column {shortened(self.headings[column].text)}"
+
+    @cached_property
+    def found(self) -> str:
+        """The heads of the columns, for messages."""
+        return ", ".join(shortened(h.text) for h in self.headings[:12]) + (", ..." if len(self.headings) > 12 else "")
+
+    def column(self, name: str) -> int:
+        """Return the number of the column with this head, or whose head without unit and direction is this."""
+        for said in ([h.text for h in self.headings], [h.name for h in self.headings]):
+            if said.count(name) > 1:
+                raise ArgumentError(f"{self.source} has several columns {name!r}; give the whole text of the head")
+            if name in said:
+                return said.index(name)
+        raise ArgumentError(f"{self.source} has no column {shortened(name)}; found are {self.found}")
+
+    def numbers(self, column: int, decimal: str | None) -> list[float]:
+        """Return a column of finite numbers, or say which cell is not one and what to do."""
+        cells = self.columns[column]
+        found: list[float] = []
+        for row, cell in enumerate(cells):
+            value = amount(cell, decimal)
+            if value is None:
+                empty = self.advice if kind_of(cell) is Kind.MISSING else ""
+                raise ProblemError(f"{self.place(row, column)}: {complaint(cell, decimal)}{empty}, or {CHOOSE}")
+            found.append(value)
+        # Where semicolons separate cells, commas are decimal marks and points separate thousands, or nobody knows.
+        if self.separator == ";" and decimal is None:
+            pointed = [row for row, cell in enumerate(cells) if isinstance(cell, str) and "." in cell]
+            if pointed and all(looks_grouped(cells[row]) for row in pointed):
+                raise ProblemError(
+                    f"{self.place(pointed[0], column)}: {shortened(cells[pointed[0]])} can be read in several ways where "
+                    "semicolons separate cells; say which mark is the decimal one with decimal=. or decimal=,"
+                )
+        return found
+
+    def texts(self, column: int) -> list[str]:
+        """Return a column as texts."""
+        return [text_of(cell) for cell in self.columns[column]]
+
+
+def read_sheet(path: Path, *, sheet: object = None, separator: object = None) -> Sheet:
+    """Return the table in a file: a workbook, a Parquet file, or else a text with separators."""
+    suffix = path.suffix.lower()
+    is_workbook, is_text = suffix in (".xlsx", ".xlsm"), suffix not in (".xlsx", ".xlsm", ".parquet")
+    if sheet is not None and not is_workbook:
+        raise ArgumentError(f"{path} is no workbook, so that it has no sheet {shortened(sheet)}; leave sheet out")
+    if separator is not None and not is_text:
+        raise ArgumentError(f"{path} has no separators; leave separator out")
+    if is_workbook:
+        return _workbook(path, None if sheet is None else str(sheet))
+    if suffix in (".xls", ".ods"):
+        raise ProblemError(f"{path}: files ending in {suffix!r} are not read; save it as .xlsx or .csv")
+    return _text(path, suffix, separator) if is_text else _parquet(path)
+
+
+def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, **details: Any) -> Sheet:
+    """Return the sheet of numbered rows, the first of which names the columns; all are checked to fit it."""
+    numbered = list(rows)
+    if not numbered:
+        raise ProblemError(f"{source} is empty; its first {counted} must name the columns")
+    (line, first), body = numbered[0], numbered[1:]
+    width = len(first)
+    for number, row in body:
+        if len(row) != width:
+            raise ProblemError(
+                f"{source}, {counted} {number}: {len(row)} cells, but the head in {counted} {line} names {width} columns; "
+                "every row needs one cell for each, which is in quotes if it holds a separator"
+            )
+    columns: list[list[object]] = [list(column) for column in zip(*(row for _, row in body), strict=True)]
+    headings = [heading(text_of(cell)) for cell in first]
+    columns = columns or [[] for _ in headings]
+    kept = []
+    seen: dict[str, int] = {}
+    for i, (head, column) in enumerate(zip(headings, columns, strict=True)):
+        if not head.text:
+            if all(kind_of(cell) is Kind.MISSING for cell in column):
+                continue
+            raise ProblemError(f"{source}, {counted} {line}: column {i + 1} has no name; give it one, or remove it")
+        if head.text in seen:
+            raise ProblemError(
+                f"{source}, {counted} {line}: columns {seen[head.text] + 1} and {i + 1} are both called "
+                f"{shortened(head.text)}; give every column a name of its own"
+            )
+        seen[head.text] = i
+        kept.append(i)
+    return Sheet(
+        source, [headings[i] for i in kept], [columns[i] for i in kept], [number for number, _ in body], counted,
+        **details,
+    )  # fmt: skip
+
+
+def _checked(rows: Iterable[tuple[int, Sequence[object]]], source: str) -> Iterator[tuple[int, Sequence[object]]]:
+    """Yield rows until there are more than anybody can be asked about."""
+    cells = 0
+    for count, (number, row) in enumerate(rows):
+        cells += len(row)
+        if count > MOST_ROWS or cells > MOST_CELLS or len(row) > MOST_COLUMNS:
+            _refuse(source)
+        yield number, row
+
+
+def _refuse(source: str) -> NoReturn:
+    raise ProblemError(
+        f"{source} is too large; at most {MOST_ROWS:,} rows, {MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells are read: "
+        "leave out what nobody would choose"
+    )
+
+
+# --- text with separators --------------------------------------------------------------------------------------------
+
+
+def _text(path: Path, suffix: str, separator: object) -> Sheet:
+    size = path.stat().st_size
+    if size > LARGEST_TABLE:
+        raise ProblemError(
+            f"{path} has {size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: "
+            "leave out what nobody would choose"
+        )
+    check_fits(10 * size, str(path))
+    raw = path.read_bytes()
+    if b"\0" in raw:
+        raise ProblemError(f"{path} is not text; save the table as 'CSV UTF-8', or name a workbook .xlsx")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ProblemError(
+            f"{path}, line {line}: the byte {raw[error.start]:#04x} is not UTF-8; save the table as 'CSV UTF-8'"
+        ) from None
+    if suffix == ".tsv" and separator is None:
+        separator = "\t"
+    mark = _separator_option(separator) or _separator(path, text)
+    return _sheet(str(path), _checked(_parsed(path, text, mark), str(path)), "line", separator=mark)
+
+
+def _separator_option(value: object) -> str | None:
+    named = {"tab": "\t", "comma": ",", "semicolon": ";", "\\t": "\t"}
+    found = named.get(str(value), value)
+    if found is not None and found not in SEPARATORS:
+        raise ArgumentError(f"separator is {value!r}; it must be comma, semicolon or tab")
+    return found
+
+
+def _parsed(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a text that are not blank, each with the line it begins in."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ProblemError(f"{path}, line {line}: not readable: {error}; check the quotes there") from None
+        if any(cell.strip() for cell in row):
+            yield line, row
+        line = reader.line_num + 1
+
+
+def _separator(path: Path, text: str) -> str:
+    """Return the separator of a text: the only one in its head, or the only one with which all rows fit."""
+    split = [mark for mark in SEPARATORS if _widths(islice(_parsed(path, text, mark), 1)) - {1}]
+    if len(split) > 1:
+        split = [mark for mark in split if len(_widths(_checked(_parsed(path, text, mark), str(path)))) == 1] or split
+    if len(split) > 1:
+        raise ProblemError(
+            f"{path}: cells could be separated by {' or by '.join(SEPARATORS[mark] for mark in split)}; "
+            "say which with separator=comma, separator=semicolon or separator=tab"
+        )
+    return split[0] if split else ","
+
+
+def _widths(rows: Iterable[tuple[int, Sequence[object]]]) -> set[int]:
+    """Return how many cells the rows have; nothing if they cannot be read."""
+    try:
+        return {len(row) for _, row in rows}
+    except ProblemError:
+        return set()
+
+
+# --- workbooks -------------------------------------------------------------------------------------------------------
+
+
+def _workbook(path: Path, name: str | None) -> Sheet:
+    openpyxl = library("openpyxl", "excel", "reading a workbook")
+    library("defusedxml", "excel", "reading a workbook")
+    if not openpyxl.DEFUSEDXML:
+        raise ProblemError(f"{path}: workbooks are read with defusedxml only; unset OPENPYXL_DEFUSEDXML")
+    _check_workbook(path)
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and other extensions that do not matter here
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            made = book[_sheet_name(path, book, name)]
+            made.reset_dimensions()  # what a workbook says about its size is not always true
+            return _sheet(
+                f"{path}, sheet {shortened(made.title)}", _padded(path, made.iter_rows(values_only=True)), "row",
+                advice=" (a formula has no value until a spreadsheet program has saved it)",
+            )  # fmt: skip
+    except (ProblemError, ArgumentError, MemoryError):
+        raise
+    except Exception as error:  # a damaged workbook raises whatever its reader stumbles over
+        said = shortened(str(error))[1:-1]
+        raise ProblemError(f"{path} is not a readable workbook: {said}; save it again, or as CSV") from None
+
+
+def _check_workbook(path: Path) -> None:
+    """Refuse a workbook that would unpack to more than a table needs."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        raise ProblemError(f"{path} is not a workbook, or it is damaged; save it again, or as CSV") from None
+    packed = max(1, path.stat().st_size)
+    if total > LARGEST_WORKBOOK or (total > SURELY_QUICK and total > MOST_PACKED * packed):
+        raise ProblemError(
+            f"{path} would unpack from {packed / 2**20:,.3g} MB to {total / 2**20:,.0f} MB, which is too large for a "
+            "table; save the sheet as CSV"
+        )
+    check_fits(6 * total, str(path))
+
+
+def _sheet_name(path: Path, book: Any, name: str | None) -> str:
+    names = [made.title for made in book.worksheets]
+    if name is None and len(names) == 1:
+        return str(names[0])
+    listed = ", ".join(map(shortened, names[:12]))
+    if name is None:
+        raise ProblemError(f"{path} has {len(names)} sheets: {listed}; say which with sheet=NAME")
+    if name not in names:
+        raise ArgumentError(f"{path} has no sheet {shortened(name)}; its sheets are {listed}")
+    return name
+
+
+def _padded(path: Path, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, Sequence[object]]]:
+    """Yield the rows that are not empty, all as long as the first of them, the head; cells beyond it stay an error."""
+    width = 0
+    for number, row in _checked(enumerate(rows, start=1), str(path)):
+        last = next((i for i in range(len(row), 0, -1) if not _blank(row[i - 1])), 0)
+        if last:
+            width = width or last
+            yield number, [*row[:last], *[None] * (width - last)]
+
+
+def _blank(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def _parquet(path: Path) -> Sheet:
+    pyarrow = library("pyarrow", "data", "reading a Parquet file")
+    parquet = library("pyarrow.parquet", "data", "reading a Parquet file")
+    try:
+        with parquet.ParquetFile(path) as file:
+            about, schema = file.metadata, file.schema_arrow
+            if about.num_rows > MOST_ROWS or len(schema) > MOST_COLUMNS or about.num_rows * len(schema) > MOST_CELLS:
+                _refuse(str(path))
+            check_fits(4 * sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)), str(path))
+            types = pyarrow.types
+            texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+            for field in schema:
+                if types.is_nested(field.type) or "binary" in str(field.type):
+                    raise ProblemError(
+                        f"{path}: the column {shortened(field.name)} holds {field.type}; write a table of numbers and texts"
+                    )
+        columns: list[list[object]] = [[] for _ in schema]
+        # Texts are kept once, however often they are repeated: a small file can stand for a lot of them.
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches():
+                for column, array in zip(columns, batch.columns, strict=True):
+                    column += _cells(array)
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{path} is not a readable Parquet file: {shortened(str(error))[1:-1]}") from None
+    rows = zip(*columns, strict=True) if columns else ()
+    return _sheet(str(path), [(0, schema.names), *enumerate(rows, start=1)], "row")
+
+
+def _cells(array: Any) -> list[object]:
+    if hasattr(array, "dictionary"):
+        words = array.dictionary.to_pylist()
+        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+    cells: list[object] = array.to_pylist()
+    return cells

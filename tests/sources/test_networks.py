@@ -1,0 +1,470 @@
+"""Networks: routes are the best of all simple paths, every plan arrives, and files that are wrong are refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.optimize import linprog
+
+import tradeoff
+from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
+from tradeoff.apps.cli.main import main
+from tradeoff.sources.graphml import read_graphml
+from tradeoff.sources.routes import Routes
+from tradeoff.users import relative_regret
+
+ROOT = Path(__file__).parents[2]
+EASY = {"origin": "a", "destination": "c", "objectives": "length:min,time:min"}
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Any:
+    spec = importlib.util.spec_from_file_location("benchmark_network", ROOT / "benchmarks" / "network.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_graph(rng: np.random.Generator, *, nodes: int = 6, k: int = 2, whole: bool = False) -> Any:
+    """Return a small multigraph with loops, parallel edges and dead ends, in which node 0 leads to the last."""
+    kind = networkx.MultiDiGraph if rng.random() < 0.7 else networkx.MultiGraph
+    graph = kind()
+    graph.add_nodes_from(range(nodes))
+    pairs = [tuple(rng.integers(0, nodes, 2)) for _ in range(2 * nodes)] + [(i, i + 1) for i in range(nodes - 1)]
+    for source, target in pairs:
+        amounts = rng.integers(0, 4, k).astype(float) if whole else rng.random(k)
+        graph.add_edge(int(source), int(target), **{f"c{j}": str(amounts[j]) for j in range(k)})
+    return graph
+
+
+def ways(graph: Any, k: int, goal: int, longest: int | None = None) -> np.ndarray:
+    """Return the amounts of all simple paths from 0, or of all walks of at most so many edges."""
+    directed = graph if graph.is_directed() else graph.to_directed()
+    found = []
+
+    def go(node: int, seen: tuple[int, ...], amounts: np.ndarray, steps: int) -> None:
+        if node == goal:
+            found.append(amounts)
+            return
+        if longest is not None and steps == longest:
+            return
+        for _, after, values in directed.edges(node, data=True):
+            if longest is not None or after not in seen:
+                more = np.array([float(values[f"c{j}"]) for j in range(k)])
+                go(after, (*seen, after), amounts + more, steps + 1)
+
+    go(0, (0,), np.zeros(k), 0)
+    return np.array(found)
+
+
+def loaded(graph: Any, k: int, goal: int, directions: str = "min", **options: Any) -> Any:
+    wanted = ",".join(f"c{j}:{directions}" for j in range(k))
+    return tradeoff.load(graph, origin=0, destination=goal, objectives=wanted, **options)
+
+
+def supported(points: np.ndarray) -> np.ndarray:
+    """Return the costs that are least for some weights above 0, each tried by a linear program."""
+    kept = []
+    for point in np.unique(points, axis=0):
+        done = linprog(
+            np.zeros(points.shape[1]), A_ub=point - points, b_ub=np.zeros(len(points)) + 1e-12,
+            A_eq=np.ones((1, points.shape[1])), b_eq=[1.0], bounds=(1e-5, None),
+        )  # fmt: skip
+        if done.status == 0:
+            kept.append(point)
+    return np.array(kept)
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_routes_are_the_best_of_all_simple_paths(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k = 1 + seed % 3
+    graph = random_graph(rng, k=k, whole=seed % 2 == 0)
+    problem, points = loaded(graph, k, 5), ways(graph, k, 5)
+    assert isinstance(problem, Routes) and problem.complete
+    gains = (problem.frame.origin - points) / -problem.frame.scale * problem.frame.matters
+    likely = rng.dirichlet(np.ones(k), 20) * rng.integers(0, 2, (20, k))
+    for weights, best in zip(likely, problem.best(likely), strict=True):
+        assert best.value @ weights == pytest.approx((gains @ weights).max(), abs=1e-9)
+        outcome = problem.outcome(best.value)
+        assert not np.any(np.all(points <= outcome + 1e-9, axis=1) & np.any(points < outcome - 1e-9, axis=1))
+        assert np.abs(points - outcome).max(axis=1).min() < 1e-9  # it is a path that exists
+    best_for_somebody = problem.frame.gains(supported(points))
+    against = rng.normal(size=(20, k))
+    for weights, best in zip(against, problem.best(against), strict=True):
+        assert best.value @ weights == pytest.approx((best_for_somebody @ weights).max(), abs=1e-6)
+
+
+def test_the_path_that_is_told_is_the_path_that_is_meant() -> None:
+    graph = random_graph(np.random.default_rng(3), nodes=8, k=2)
+    problem = loaded(graph, 2, 7)
+    for best in problem.best(np.random.default_rng(0).dirichlet(np.ones(2), 10)):
+        journey = problem.journey(best)
+        assert journey.states[0] == "0" and journey.layers[0].ends[-1] and journey.states[-1] == "7"
+        np.testing.assert_allclose(journey.outcome(journey.best([[1, 1]])[0].value), problem.outcome(best.value))
+        (told,) = problem.show(best).trajectories
+        assert told.states[0] == "0" and told.states[-1] == "7"
+
+
+def test_streets_are_told_turn_by_turn_and_drawn_where_they_are() -> None:
+    graph = networkx.DiGraph()
+    for i, street in enumerate(["Main Street", "Main Street", "['Mill Lane', \"King's Way\"]", ""]):
+        graph.add_edge(i, i + 1, length=1.0, toll="0", name=street)
+        graph.add_node(i, x=float(i), y=2.0)
+    graph.add_edge(0, 4, length="9", toll="-0.0")
+    problem = tradeoff.load(graph, origin=0, destination=4, objectives={"length": "min", "toll": None})
+    (best,) = problem.best([[1, 1]])
+    (told,) = problem.show(best).trajectories
+    assert told.states == ("0", "2", "3", "4") and told.actions == ("Main Street", "Mill Lane / King's Way", "to 4")
+    assert best.plan.name == "Main Street, Mill Lane / King's Way, to 4"
+    assert problem.places == {str(i): (float(i), 2.0) for i in range(4)}
+    assert any("less is taken to be better for toll" in note for note in problem.notes)
+
+
+def test_parallel_edges_are_choices_unless_one_is_worse_in_everything() -> None:
+    graph = networkx.MultiDiGraph()
+    for length, when in ((5, 1), (1, 5), (6, 6), (5, 1)):
+        graph.add_edge("a", "c", length=length, time=when)
+    graph.add_edge("a", "a", length=0, time=0)
+    graph.add_edge("c", "a", length=0, time=0)
+    problem = tradeoff.load(graph, **EASY)
+    assert [problem.outcome(a.value).tolist() for a in problem.best([[1, 0], [0, 1]])] == [[1, 5], [5, 1]]
+    notes = " ".join(problem.notes)
+    assert "2 edges are worse in everything" in notes and "1 edges lead back to where they begin" in notes
+
+
+@pytest.mark.parametrize("strategy", ["paper", "certified", "careful"])
+def test_a_whole_interview_finds_the_route_and_can_be_resumed(strategy: str) -> None:
+    graph = random_graph(np.random.default_rng(11), nodes=14, k=3)
+    problem = loaded(graph, 3, 13)
+    for seed in range(4):
+        person = LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(3)), 0.001)
+        interview = Interview(problem, strategy)
+        while question := interview.ask():
+            interview.tell(person(question))
+        made = interview.recommendation
+        regret = relative_regret(problem, person, made.alternative)
+        assert regret <= (made.regret_bound if made.regret_bound is not None else 0.05) + 1e-9
+        again = Interview.resume(loaded(graph, 3, 13), interview.log)
+        assert again.recommendation.alternative.value.tolist() == made.alternative.value.tolist()
+        assert [q.key for _, q, _ in again.answers] == [q.key for _, q, _ in interview.answers]
+
+
+def test_where_not_all_routes_are_found_the_best_still_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradeoff.sources.routes.MOST_ASKED", 3)
+    graph = random_graph(np.random.default_rng(5), nodes=12, k=3)
+    problem, points = loaded(graph, 3, 11), ways(graph, 3, 11)
+    assert not problem.complete and "there may be more" in " ".join(problem.notes)
+    gains = (problem.frame.origin - points) / -problem.frame.scale
+    weights = np.random.default_rng(1).dirichlet(np.ones(3), 50)
+    worth = np.array([w @ a.value for w, a in zip(weights, problem.best(weights), strict=True)])
+    np.testing.assert_allclose(worth, (gains @ weights.T).max(axis=0), atol=1e-9)
+    assert np.isfinite([a.value for a in problem.best(np.random.default_rng(2).normal(size=(9, 3)))]).all()
+
+
+# --- scenarios --------------------------------------------------------------------------------------------------------
+
+
+def jammed(rng: np.random.Generator) -> Any:
+    graph = networkx.gnp_random_graph(8, 0.5, seed=4, directed=True)
+    for _, _, values in graph.edges(data=True):
+        values["c0"], values["c1"] = rng.random(2)
+        if rng.random() < 0.7:
+            values["c0_jam"] = values["c0"] * 3
+    return graph
+
+
+@pytest.mark.parametrize("horizon", [None, 4])
+def test_scenarios_average_to_what_is_promised(horizon: int | None) -> None:
+    graph = jammed(np.random.default_rng(0))
+    problem = loaded(
+        graph, 2, 7, scenarios="clear:0.6,jam:0.4" if horizon else {"clear": 0.6, "jam": 0.4}, horizon=horizon
+    )
+    for _, _, values in graph.edges(data=True):
+        values["c0"] = 0.6 * values["c0"] + 0.4 * values.get("c0_jam", values["c0"])
+    plain = loaded(graph, 2, 7, horizon=horizon)
+    weights = np.random.default_rng(1).dirichlet(np.ones(2), 6)
+    for best, same in zip(problem.best(weights), plain.best(weights), strict=True):
+        promised = problem.outcome(best.value)
+        np.testing.assert_allclose(promised, plain.outcome(same.value), rtol=1e-9)
+        lottery = problem.show(best)
+        np.testing.assert_allclose(lottery.average, promised, rtol=1e-9)
+        assert len(lottery.trajectories) <= 3 and all(0 < t.probability <= 1 for t in lottery.trajectories)
+        mdp, plan = (
+            (problem, best.plan) if horizon else (problem.journey(best), problem.journey(best).best([[1, 1]])[0].plan)
+        )
+        drawn = mdp.rollout(plan, 0, 4000)
+        error = 5 * drawn.returns.std(axis=0) / np.sqrt(4000) + 1e-12
+        assert np.all(np.abs(drawn.returns.mean(axis=0) - promised) <= error)
+        assert len(np.unique(drawn.returns[:, 0].round(9))) > 1
+    assert "drawn anew on every edge" in " ".join(problem.notes)
+
+
+@pytest.mark.parametrize("given", ["jam", "jam:0.5", "jam:0.5,clear:x", "jam:1.5,clear:-0.5", "jam:0.5,jam:0.5", ":1"])
+def test_scenarios_that_make_no_sense_are_refused(given: str) -> None:
+    with pytest.raises(ArgumentError):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios=given)
+
+
+def test_a_scenario_that_no_edge_knows_is_refused() -> None:
+    with pytest.raises(ProblemError, match="no edge says what scenario 'snow' is like"):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios="snow:1")
+
+
+# --- the MDP ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("directions", ["min", "max"])
+def test_with_a_horizon_it_is_the_best_of_all_walks_and_everybody_arrives(seed: int, directions: str) -> None:
+    rng = np.random.default_rng(seed)
+    graph = networkx.DiGraph(random_graph(rng, nodes=5, whole=seed % 2 == 0))
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    horizon = 4 + seed % 2
+    problem, points = loaded(graph, 2, 4, directions, horizon=horizon), ways(graph, 2, 4, horizon)
+    assert isinstance(problem, MDP)
+    gains = problem.frame.gains(points)
+    weights = np.concatenate([rng.normal(size=(8, 2)), np.eye(2), -np.eye(2), np.zeros((1, 2))])
+    for row, best in zip(weights, problem.best(weights), strict=True):
+        assert best.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
+        assert all(t.states[-1] == "4" for t in problem.show(best).trajectories)
+
+
+def test_without_circles_more_may_be_better() -> None:
+    graph = networkx.DiGraph()
+    for i in range(5):
+        for j in range(i + 1, 6):
+            graph.add_edge(i, j, c0=float((3 * i + 7 * j) % 5), c1=float(i - j))
+    problem, points = loaded(graph, 2, 5, "max"), ways(graph, 2, 5)
+    assert isinstance(problem, MDP) and problem.horizon == 5 and len(problem.layers) == 1
+    weights = np.random.default_rng(0).normal(size=(20, 2))
+    worth = np.array([w @ a.value for w, a in zip(weights, problem.best(weights), strict=True)])
+    np.testing.assert_allclose(worth, (problem.frame.gains(points) @ weights.T).max(axis=0), atol=1e-12)
+
+
+def test_edges_of_one_node_with_one_street_and_end_are_different_actions() -> None:
+    graph = networkx.MultiDiGraph()
+    for length, when in ((5, 1), (1, 5), (3, 3)):
+        graph.add_edge("a", "c", length=length, time=when, name="Main Street")
+    problem = tradeoff.load(graph, **EASY, horizon="1")
+    assert problem.actions == ("Main Street to c", "Main Street to c (2)", "Main Street to c (3)")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def easy(**last: Any) -> Any:
+    graph = networkx.DiGraph()
+    graph.add_edge("a", "b", length=1, time=2)
+    graph.add_edge("b", "c", name="Mill Lane", **{"length": 1, "time": 2} | last)
+    graph.add_edge("b", "a", length=1, time=1)
+    graph.add_edge("d", "c", length=1, time=1)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "kind", "words"),
+    [
+        (easy(), {"origin": None}, ArgumentError, "say which node is the origin"),
+        (easy(), {"origin": "z"}, ArgumentError, "'z' is neither a node nor a place x,y; nodes are 'a', 'b'"),
+        (easy(), {"origin": "1,2"}, ArgumentError, "no node says where it is"),
+        (easy(), {"origin": "nan,2"}, ArgumentError, "finite numbers"),
+        (easy(), {"origin": "c"}, ArgumentError, "both node 'c'"),
+        (easy(), {"objectives": None}, ArgumentError, "with numbers there are length, time"),
+        (easy(), {"objectives": "length,toll"}, ProblemError, "from 'a' to 'b' has no 'toll', and 4 of 4 edges have none"),
+        (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
+        (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
+        (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
+        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has circles"),
+        (easy(length=-1), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\) has length -1, which is below 0, and"),
+        (easy(length="50 mph"), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\), attribute 'length': '50 mph' is not a"),
+        (easy(length="['1', '2']"), {}, ProblemError, "is not a number"),
+        (easy(length=[1, 2]), {}, ProblemError, "is not a number"),
+        (easy(length="nan"), {}, ProblemError, "is not a finite number"),
+        (easy(length=float("inf")), {}, ProblemError, "is not a finite number"),
+        (easy(length=True), {}, ProblemError, "is not a finite number"),
+        (easy(length=""), {}, ProblemError, "has no 'length', and 1 of 4"),
+        (easy(length=None), {}, ProblemError, "has no 'length', and 1 of 4"),
+        (easy(), {"speed": 3}, ArgumentError, "'speed' is not an option"),
+        (networkx.empty_graph(3), {"origin": 0, "destination": 1}, ProblemError, "3 nodes and no edges"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said(graph: Any, options: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        tradeoff.load(graph, **EASY | options)
+
+
+def test_nodes_that_are_written_alike_are_refused() -> None:
+    graph = networkx.DiGraph([(1, "1")])
+    with pytest.raises(ProblemError, match="both written '1'"):
+        tradeoff.load(graph, **EASY)
+
+
+def test_amounts_too_large_to_be_added_up_are_refused() -> None:
+    graph = easy(length=1.7e308)
+    graph.edges["a", "b"]["length"] = 1.7e308
+    for objectives in ("length", "length,time"):
+        with pytest.raises(ProblemError, match="too large to be added up|finite"):
+            tradeoff.load(graph, **EASY | {"objectives": objectives}).best(np.ones((1, objectives.count(",") + 1)))
+
+
+def test_a_place_finds_the_nearest_node_and_says_how_far() -> None:
+    graph = easy()
+    for node, x, y in (("a", 4.30, 50.80), ("b", 4.31, 50.80), ("c", 4.31, 50.81)):
+        graph.add_node(node, lon=x, lat=y)
+    problem = tradeoff.load(graph, origin=(4.3, 50.801), destination="4.32,50.82", objectives="length")
+    assert problem.title.endswith("from a to c")
+    assert any("node a, which is nearest to (4.3, 50.801) (111 m away)" in note for note in problem.notes)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_are_read_as_networkx_reads_them(seed: int, tmp_path: Path) -> None:
+    graph = random_graph(np.random.default_rng(seed))
+    graph.graph["created_with"] = "OSMnx 2.0"
+    graph.nodes[0]["x"] = 1.5
+    for _, _, values in list(graph.edges(data=True))[:3]:
+        values["name"] = "Rue de l'Été <&>"
+    path = tmp_path / "net.graphml"
+    networkx.write_graphml(graph, path)
+    expected, found = networkx.read_graphml(path, force_multigraph=True), read_graphml(path)
+    assert list(found.nodes) == list(expected.nodes) and found.nodes["0"] == {"x": "1.5"}
+    assert found.about == {"created_with": "OSMnx 2.0"}
+    directed = expected if expected.is_directed() else expected.to_directed()
+    assert len(found.edges) == directed.number_of_edges()
+
+    def listed(edges: Iterator[Any]) -> list[str]:
+        return sorted(
+            f"{a} {b} {sorted((k, str(v)) for k, v in values.items() if k != 'id')}" for a, b, values in edges
+        )
+
+    assert listed(iter(found.edges)) == listed(directed.edges(data=True))
+    by_file = tradeoff.load(f"network:{path}", origin="0", destination="5", objectives="c0,c1")
+    by_graph = tradeoff.load(graph, origin=0, destination=5, objectives="c0,c1")
+    assert [o.tolist() for o in by_file._corners.values] == [o.tolist() for o in by_graph._corners.values]
+
+
+def test_defaults_and_the_direction_of_single_edges_count(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    path.write_text(
+        '<?xml version="1.0"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        '<key id="l" for="edge" attr.name="length" attr.type="double"><default>2.5</default></key>'
+        '<graph edgedefault="undirected"><node id="a"/><node id="b"/><node id="c"/>'
+        '<edge source="b" target="a"/><edge source="b" target="c" directed="true"><data key="l">1</data></edge>'
+        "</graph></graphml>"
+    )
+    problem = tradeoff.load(path, origin="a", destination="c", objectives="length")
+    assert problem.frame.ideal.tolist() == [3.5]
+    with pytest.raises(ProblemError, match="cannot be reached"):
+        tradeoff.load(path, origin="c", destination="a", objectives="length")
+
+
+LAUGHS = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><graphml><graph>&b;</graph></graphml>'
+OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/passwd">]><graphml>&a;</graphml>'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (LAUGHS, "which a GraphML file needs not"),
+        (OUTSIDE, "which a GraphML file needs not"),
+        ("", "not XML"),
+        ("garbage " * 1_300_000, "not XML"),
+        (bytes(range(256)) * 40_000, "not XML"),
+        ("<graphml>" + "<graph>" * 1_000_000, "second graph"),
+        ("<graphml>" + "<a>" * 3_000_000, "nested too deeply"),
+        ("<graphml>" + "<a/>" * 2_500_000 + "</graphml>", "no part of a graph"),
+        ("<graphml><graph>" + "<data/>" * 300_000, "not XML"),
+        ("<html><body/></html>", "begins with <html>"),
+        ("<graphml/>", "no <graph> in it"),
+        ("<graphml><graph/></graphml>", "no edges"),
+        ("<graphml><graph><node/></graph></graphml>", "node 1: has no id"),
+        ("<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "the id 'a', which another has"),
+        ("<graphml><graph><edge source='a' target='b'/></graph></graphml>", "edge 1: there is no node 'a'"),
+        ("<graphml><graph><edge source='a'/></graph></graphml>", "edge 1: has no source or no target"),
+        ("<graphml><graph><hyperedge/></graph></graphml>", "only nodes and edges"),
+        ('<?xml version="1.0" encoding="klingon"?><graphml/>', "GraphML file|not XML"),
+    ],
+)
+def test_hostile_files_are_refused_quickly(text: str | bytes, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    begin = time.perf_counter()
+    with pytest.raises(ProblemError, match=words) as caught:
+        tradeoff.load(path, **EASY)
+    assert time.perf_counter() - begin < 2
+    assert str(path) in str(caught.value) and len(str(caught.value)) < 1000
+
+
+def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "net.graphml"
+    with path.open("wb") as file:
+        file.truncate(300 << 20)
+    with pytest.raises(ProblemError, match="at most 256 MB"):
+        tradeoff.load(path, **EASY)
+
+
+# --- from the command line, and a city --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def town(benchmark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("town") / "town.graphml"
+    networkx.write_graphml(benchmark.city(12), path)
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["-w", "horizon=40"]])
+def test_a_whole_interview_from_the_command_line(town: Path, more: list[str]) -> None:
+    source = [
+        str(town),
+        "--objectives",
+        "length:min,travel_time:min,toll:min",
+        "-w",
+        "origin=0",
+        "-w",
+        "destination=143",
+    ]
+    call = ["ask", *source, *more, "--simulate", "length=1,toll=2", "--precision", "0.001", "--json"]
+    done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["finished"] and result["relative_regret"] <= 0.02
+    for command in (
+        ["check"],
+        ["show", "--json"],
+        ["solve", "--weights", "length=1"],
+        ["explain", "--weights", "toll=1"],
+    ):
+        told = CliRunner(env={"COLUMNS": "100"}).invoke(main, [command[0], *source, *more, *command[1:]])
+        assert told.exit_code == 0, told.output
+    refused = CliRunner().invoke(main, ["show", str(town), "--objectives", "length"])
+    assert refused.exit_code == 2 and "say which node is the origin" in refused.stderr
+
+
+def test_a_city_of_thousands_of_nodes_is_interactive(benchmark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "city.graphml"
+    networkx.write_graphml(benchmark.city(64), path)
+    options = {"origin": "0", "destination": "4095", "objectives": "length:min,travel_time:min,toll:min"}
+    problem, load, waits, counts = benchmark.measure(str(path), options, 1, "careful")
+    assert len(problem.network.nodes) > 3900 and len(problem.network.source) > 10_000 and problem.complete
+    assert [o.unit for o in problem.objectives] == ["m", "s", ""]
+    assert load < 10 and np.percentile(waits, 95) < 1.0 and max(counts) <= 18
+    begin = time.perf_counter()
+    problem.best(np.random.default_rng(0).dirichlet(np.ones(3), 300))
+    assert time.perf_counter() - begin < 0.3

@@ -1,0 +1,91 @@
+"""The real server in a process of its own, to be asked, interrupted and killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+TOOL = Path(sys.executable).parent / "tradeoff"
+
+
+class Server:
+    """``tradeoff serve`` (or any other words) running on a port of its own."""
+
+    def __init__(self, folder: Path, *words: str, prepare: Callable[[], None] | None = None) -> None:
+        self.folder = folder
+        self.output = folder / f"server-{time.monotonic_ns()}.txt"
+        with self.output.open("wb") as out:
+            self.process = subprocess.Popen(
+                [str(TOOL), *words, "--no-browser", *([] if "--port" in words else ["--port", "0"])],
+                stdout=out, stderr=subprocess.STDOUT, cwd=folder, preexec_fn=prepare,
+            )  # fmt: skip
+        self.address = self._address()
+
+    def _address(self) -> str:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = re.search(r"(http://\S+?)/\s", self.output.read_text())
+            if found and "Stop with" in self.output.read_text():
+                return found.group(1)
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(f"the server did not start: {self.output.read_text()}")
+
+    @property
+    def admin(self) -> str:
+        found = re.search(r"/admin/\S+", self.output.read_text())
+        assert found is not None
+        return found.group()
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def client(self, **given: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.address, timeout=30, **given)
+
+    def kill(self) -> None:
+        """As a power cut would: nothing is closed, nothing is said."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """As Ctrl-C does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=30)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+
+
+def begin(client: httpx.Client) -> str:
+    """Return the path of a new person's page."""
+    done = client.post("/start")
+    assert done.status_code == 303, done.text
+    return done.headers["location"]
+
+
+def turn_of(page: str) -> int:
+    """Return the turn of the question on a page."""
+    found = re.search(r'name="turn" value="(\d+)"', page)
+    assert found is not None, page
+    return int(found.group(1))
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, **more}
