@@ -74,6 +74,7 @@ class Interview:
         self._answers: list[Record] = []  # those not taken back
         self._answered = 0
         self._asked: bytes | None = None  # the question that was last written to the log
+        self._left: Side = "first"
         self._begin()
         self._log: list[Event] = [
             {
@@ -124,13 +125,14 @@ class Interview:
         question = self._step.question
         if self._asked != question.key:
             self._asked = question.key
+            self._left = side_of(self.sides, question)
             self._log.append(
                 {
                     "event": "question",
                     "number": self._answered + 1,
                     "first": question.first.value.tolist(),
                     "second": question.second.value.tolist(),
-                    "left": self.left,
+                    "left": self._left,
                     "time": self._now(),
                 }
             )
@@ -138,8 +140,19 @@ class Interview:
 
     @property
     def left(self) -> Side:
-        """Which alternative of the question is to be shown first, on the left or as A."""
-        return side_of(self.sides, self._answered + 1)
+        """Which alternative of the question that was asked is shown first, on the left or as A."""
+        return self._left
+
+    def sides_shown(self) -> dict[int, Side]:
+        """Return for each answer's number which alternative was shown first."""
+        sides: dict[int, Side] = {}
+        left: Side = "first"
+        for event in self._log:
+            if event["event"] == "question":
+                left = event.get("left", "first")
+            elif event["event"] in ("answer", "skip"):
+                sides[event["number"]] = left
+        return sides
 
     def tell(self, answer: Answer | str) -> None:
         """Take the answer to the question that was asked; nonsense is refused and changes nothing."""
@@ -256,6 +269,7 @@ class Interview:
                     question = self.ask()
                     self._log.pop() if question is not None and self._log[-1]["event"] == "question" else None
                     self._check_question(event, question, where)
+                    self._left = event.get("left", "first")
                     self._log.append(event)
                 case "answer" | "skip" as kind:
                     if self._asked is None or event.get("number") != self._answered + 1:
@@ -291,15 +305,15 @@ class Interview:
                 )
 
 
-def side_of(seed: int | None, number: int) -> Side:
-    """Return which alternative of question ``number`` is shown first; without a seed it is always the first.
+def side_of(seed: int | None, question: Question) -> Side:
+    """Return which alternative of a question is shown first: by chance, but the same whenever it is asked again.
 
-    >>> [side_of(7, number) for number in (1, 2, 3, 4)]
-    ['second', 'second', 'second', 'first']
+    Without a seed it is always the first.
     """
     if seed is None:
         return "first"
-    return "second" if hashlib.sha256(f"{seed}/{number}".encode()).digest()[0] & 1 else "first"
+    values = np.round(np.concatenate([question.first.value, question.second.value]), 9) + 0.0
+    return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
 
 
 def _header(problem: Problem, events: Sequence[Event]) -> Event:

@@ -40,12 +40,17 @@ def interviewed(name: str, weights: Sequence[float], **settings: Any) -> tuple[l
     """Return the keys that a person would press, found by driving the library beside the command, and the interview."""
     problem = tradeoff.load(name)
     person = LinearUser.scaled(problem, weights, 0.01)
-    interview = tradeoff.Interview(problem, "paper", **settings)
+    interview = tradeoff.Interview(problem, "paper", sides=0, **settings)
     keys = []
     while question := interview.ask():
+        keys.append(key(person(question), interview))
         interview.tell(person(question))
-        keys.append(KEY[person(question)])
     return keys, interview
+
+
+def key(answer: tradeoff.Answer, interview: tradeoff.Interview) -> str:
+    """Return the key that gives this answer, by which alternative is shown as A."""
+    return KEY[answer.swapped if interview.left == "second" else answer]
 
 
 def found(done: Result) -> dict[str, Any]:
@@ -93,11 +98,14 @@ def test_a_simulated_person_is_served_on_every_bundled_problem(name: str) -> Non
 
 
 def test_undo_takes_back_and_skip_passes_over() -> None:
-    interview = tradeoff.Interview(tradeoff.load("dependent"), "paper")
+    interview = tradeoff.Interview(tradeoff.load("dependent"), "paper", sides=0)
+    keys = ["u"]
     for step in ("first", None, "second", "undo", "same"):
         interview.ask()
+        answer = tradeoff.Answer(step) if step in ("first", "second") else None
+        keys.append(key(answer, interview) if answer else {"undo": "u", None: "s", "same": "E"}[step])
         interview.undo() if step == "undo" else interview.skip() if step is None else interview.tell(step)
-    done = run("dependent", *PAPER, "--json", keys=["u", "a", "s", "b", "u", "E", "q"])
+    done = run("dependent", *PAPER, "--json", keys=[*keys, "q"])
     assert done.exit_code == 0
     result = found(done)
     replies = [None if a["answer"] == "skip" else a["answer"] for a in result["answers"]]
@@ -175,10 +183,11 @@ def contradiction() -> tuple[list[str], list[int]]:
     """Return keys that contradict each other, and the numbers of the answers that do."""
     problem = tradeoff.load("commute")
     for seed in range(50):
-        person, interview = RandomUser(seed), tradeoff.Interview(problem, "certified")
+        person, interview = RandomUser(seed), tradeoff.Interview(problem, "certified", sides=0)
         keys = []
         while question := interview.ask():
-            keys.append(KEY[answer := person(question)])
+            answer = person(question)
+            keys.append(key(answer, interview))
             interview.tell(answer)
         if len(conflict := interview.conflicts()) > 1:
             return keys, [number for number, _, _ in conflict]
@@ -228,8 +237,9 @@ def test_quitting_and_resuming_gives_what_is_found_without_a_pause(tmp_path: Pat
 def test_a_simulated_interview_can_be_kept_and_resumed(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     run("dependent", *PAPER, "--log", log, keys=["a"])
+    (said,) = [e["answer"] for e in tradeoff.interview.read_log(Path(log).read_text()) if e["event"] == "answer"]
     done = run("dependent", "--resume", log, "--simulate", "first=1", "--json")
-    assert done.exit_code == 0 and found(done)["answers"][0]["answer"] == "first"
+    assert done.exit_code == 0 and found(done)["answers"][0]["answer"] == said
 
 
 def test_a_log_is_never_begun_over_another(tmp_path: Path) -> None:
@@ -261,7 +271,25 @@ def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
     done = run("dependent", "--resume", str(log), keys=["=", "q"])
     assert done.exit_code == 0 and "Question 2," in done.stdout
     answers = [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"]
-    assert answers == ["first", "same"]
+    assert answers == [events[2]["answer"], "same"]
+
+
+def test_which_alternative_is_a_is_drawn_and_kept(tmp_path: Path) -> None:
+    """Over seeds both sides come first about equally often; "a" is what is shown as A, and the log says which it was."""
+    first = []
+    for seed in range(40):
+        log = tmp_path / f"log-{seed}"
+        done = run("coffee", *PAPER, "--seed", str(seed), "--log", str(log), keys=["a", "q"])
+        events = tradeoff.interview.read_log(log.read_text())
+        assert events[0]["sides"] == seed and events[2]["answer"] == events[1]["left"]
+        first.append((events[1]["left"], done.stdout.split("Question 2")[0]))
+    lefts = [left for left, _ in first]
+    assert 8 < lefts.count("first") < 32
+    assert (
+        len({page for left, page in first if left == "first"})
+        == len({page for left, page in first if left == "second"})
+        == 1
+    )
 
 
 def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,7 +128,7 @@ class Session:
         if found is None:
             self._end()
             return None
-        return Asked(self._turn, found, self._shown_side())
+        return Asked(self._turn, found, self.interview.left)
 
     def _due(self) -> Kind | None:
         """Return the check that is to be asked now, if any."""
@@ -153,24 +153,8 @@ class Session:
 
     def _check_side(self, check: Kind) -> Side:
         if check == "repeat":
-            number = self._repeated()[0]
-            then: Side = self._sides_shown().get(number, "first")
-            return "second" if then == "first" else "first"
-        return side_of(self.interview.sides, 0)  # as the interview does, with a number that no question has
-
-    def _shown_side(self) -> Side:
-        return next((e.get("left", "first") for e in reversed(self.events) if e["event"] == "question"), "first")
-
-    def _sides_shown(self) -> dict[int, Side]:
-        """Return for each answer's number which alternative was shown first."""
-        sides: dict[int, Side] = {}
-        left: Side = "first"
-        for event in self.events:
-            if event["event"] == "question":
-                left = event.get("left", "first")
-            elif event["event"] in ("answer", "skip"):
-                sides[event["number"]] = left
-        return sides
+            return "second" if self.interview.sides_shown()[self._repeated()[0]] == "first" else "first"
+        return side_of(self.interview.sides, self._check_question(check))
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
@@ -244,9 +228,9 @@ class Session:
 
     def history(self) -> list[tuple[int, Question, Answer | None, Side]]:
         """Return the answers that stand, without checks, in the order they were given, with the side shown first."""
-        sides = self._sides_shown()
+        sides = self.interview.sides_shown()
         standing = sorted(self.interview.answers, key=lambda record: record[0])
-        return [(number, question, reply, sides.get(number, "first")) for number, question, reply in standing]
+        return [(number, question, reply, sides[number]) for number, question, reply in standing]
 
     # --- the log ------------------------------------------------------------------------------------------------------
 

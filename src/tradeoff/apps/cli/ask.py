@@ -56,6 +56,7 @@ PATIENCE = 30  # questions; fewer are not warned of
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides which alternative is A, which is B.")
 @click.option("--log", type=FILE, metavar="FILE", help="Keep every answer in this new file, at once.")
 @click.option("--resume", type=FILE, metavar="FILE", help="Go on with the interview kept in this file.")
 @click.option(
@@ -75,6 +76,7 @@ def ask(
     strategy: str | None,
     options: tuple[str, ...],
     max_questions: int | None,
+    seed: int,
     log: Path | None,
     resume: Path | None,
     simulate: str | None,
@@ -117,7 +119,7 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.words()])
-    with begun(loaded, settings, log, resume, out) as (interview, store):
+    with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
         keeper = Keeper(interview, store)
@@ -207,6 +209,11 @@ class Keeper:
         return question
 
     @property
+    def swapped(self) -> bool:
+        """Whether the second alternative is shown as A."""
+        return self.interview.left == "second"
+
+    @property
     def number(self) -> int:
         """The number of the question that is being asked."""
         return len(self.interview.answers) + 1
@@ -240,10 +247,12 @@ def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> No
 def show(keeper: Keeper, problem: AnyProblem, question: Question, out: Console) -> None:
     """Print a question, how many more can come, and how good the recommendation is already."""
     from tradeoff.apps.cli.cards import certificate_line, print_question
+    from tradeoff.model import Question
 
     left = keeper.interview.at_most
     more = "" if left is None else ", the last one" if left <= 1 else f", at most {left - 1} more"
-    print_question(out, problem, question, f"Question {keeper.number}{more}")
+    shown = Question(question.second, question.first) if keeper.swapped else question
+    print_question(out, problem, shown, f"Question {keeper.number}{more}")
     certificate = certificate_line(keeper.interview.recommendation)
     if certificate:
         out.print(certificate, style="dim")
@@ -254,6 +263,7 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.pages import cell
     from tradeoff.errors import ArgumentError
+    from tradeoff.model import Answer
 
     asked = False
 
@@ -262,9 +272,10 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
         asked = True
         match key.lower():
             case "a" | "b" | "=" | "e" as meant:
-                keeper.interview.tell(ANSWERS[meant])
+                said = Answer(ANSWERS[meant])
+                keeper.interview.tell(said.swapped if keeper.swapped else said)
                 keeper.keep()
-                out.print(SAID[ANSWERS[meant]])
+                out.print(SAID[said.value])
                 return True
             case "s":
                 keeper.interview.skip()

@@ -16,6 +16,7 @@ def settle(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey)
     """Show the smallest set of answers that contradict each other, if any; return whether one was taken back."""
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.cards import SAYS, print_answered
+    from tradeoff.model import Question
 
     if keeper.interview.recommendation.complete:  # a strategy that allows for slips has dealt with them
         return False
@@ -26,8 +27,12 @@ def settle(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey)
     words = "These answers cannot all be meant: whatever matters to you, one of them must be a slip."
     alone = "This answer must be a slip: whatever matters to you, it cannot be meant."
     out.print(f"\n{alone if last == 1 else words}", style="yellow")
-    for place, (_, question, answer) in enumerate(conflict, start=1):
-        print_answered(out, problem, question, place, "skipped" if answer is None else SAYS[answer.value])
+    sides = keeper.interview.sides_shown()
+    for place, (number, question, answer) in enumerate(conflict, start=1):
+        assert answer is not None  # nothing follows from what was skipped
+        if sides[number] == "second":
+            question, answer = Question(question.second, question.first), answer.swapped
+        print_answered(out, problem, question, place, SAYS[answer.value])
     which = "1" if last == 1 else f"1 to {last}"
     possible = f"Press {which} to take that answer back and go on, or q to end here."
     while True:

@@ -108,7 +108,7 @@ def solution(problem: AnyProblem, weights: Vector, best: Alternative) -> dict[st
         labels = {key: texts[index] for key, texts in problem.labels.items()}
         return result | {"item": best.plan.name, "labels": labels}
     if isinstance(problem, PointSet):
-        return result | {"solution": list(problem.show(best).trajectories[0].states)}
+        return result | {"solution": problem.lines(best.plan)}
     return result | {"plan": likely_situations(problem, best)}
 
 
@@ -212,8 +212,8 @@ def print_solution(problem: AnyProblem, weights: Vector, best: Alternative) -> N
         )
         return
     if isinstance(problem, PointSet):
-        for step in problem.show(best).trajectories[0].states:
-            out.print(cell(step))
+        for line in problem.lines(best.plan):
+            out.print(cell(line))
         return
     steps = table(">step", "where", "what to do", ">how likely", title="What to do where (the likeliest situations)")
     for row in likely_situations(problem, best):
