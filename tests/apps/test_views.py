@@ -95,7 +95,7 @@ def checked(html: str) -> Page:
 
 
 def asked(problem, question, left="first", **more) -> str:
-    values = {"number": 1, "at_most": 9, "recommendation": None, "links": LINKS, "answered": 0, "texts": {}} | more
+    values = {"turn": 1, "at_most": 9, "recommendation": None, "links": LINKS, "answered": 0, "texts": {}} | more
     return views.render("question.html", **views.question_view(problem, question, left=left, **values))
 
 

@@ -207,9 +207,9 @@ def test_scenarios_average_to_what_is_promised(horizon: int | None) -> None:
             (problem, best.plan) if horizon else (problem.journey(best), problem.journey(best).best([[1, 1]])[0].plan)
         )
         drawn = mdp.rollout(plan, 0, 4000)
-        error = 5 * drawn.returns.std(axis=0) / np.sqrt(4000) + 1e-12
-        assert np.all(np.abs(drawn.returns.mean(axis=0) - promised) <= error)
-        assert len(np.unique(drawn.returns[:, 0].round(9))) > 1
+        error = 5 * drawn.outcomes.std(axis=0) / np.sqrt(4000) + 1e-12
+        assert np.all(np.abs(drawn.outcomes.mean(axis=0) - promised) <= error)
+        assert len(np.unique(drawn.outcomes[:, 0].round(9))) > 1
     assert "drawn anew on every edge" in " ".join(problem.notes)
 
 
@@ -317,7 +317,7 @@ def test_amounts_too_large_to_be_added_up_are_refused() -> None:
     graph = easy(length=1.7e308)
     graph.edges["a", "b"]["length"] = 1.7e308
     for objectives in ("length", "length,time"):
-        with pytest.raises(ProblemError, match="too large to be added up|finite"):
+        with pytest.raises(ProblemError, match="too large to be added up"):
             tradeoff.load(graph, **EASY | {"objectives": objectives}).best(np.ones((1, objectives.count(",") + 1)))
 
 

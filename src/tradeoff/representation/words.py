@@ -35,8 +35,12 @@ class Repeat:
         'kerb: wait (5 times)'
         >>> Repeat((("kerb", "wait"), ("kerb", "wave")), 2).words()
         'kerb: wait; kerb: wave (these 2 steps, 2 times)'
+        >>> Repeat((("", "wait"),)).words()  # where it does not matter in which state
+        'wait'
         """
-        text = "; ".join(state if action is None else f"{state}: {action}" for state, action in self.steps)
+        text = "; ".join(
+            state if action is None else f"{state}: {action}" if state else action for state, action in self.steps
+        )
         if self.times == 1:
             return text
         which = "" if len(self.steps) == 1 else f"these {len(self.steps)} steps, "
@@ -203,3 +207,19 @@ def heading_words(lottery: Lottery) -> str:
         _, total = share_counts(lottery.weights)
         return f"Imagine doing this {total:,} times. On average, it comes to the same as this:"
     return "This is what happens, every time:" if is_certain(lottery) else "On average, it comes to the same as this:"
+
+
+# --- the interview ---------------------------------------------------------------------------------------------------
+
+CANNOT_ALL_BE_MEANT = "These answers cannot all be meant: whatever matters to you, one of them must be a slip."
+CANNOT_BE_MEANT = "This answer must be a slip: whatever matters to you, it cannot be meant."
+
+
+def progress_words(number: int, at_most: int | None) -> str:
+    """Return which question this is and how many more can come; ``at_most`` counts this one too.
+
+    >>> progress_words(3, 8), progress_words(9, 1), progress_words(2, None)
+    ('Question 3, at most 7 more', 'Question 9, the last one', 'Question 2')
+    """
+    more = "" if at_most is None else ", the last one" if at_most <= 1 else f", at most {at_most - 1:,} more"
+    return f"Question {number:,}{more}"

@@ -44,8 +44,10 @@ def _folded(space: StateSpace, position: int) -> StateSpace | None:
         leader.setdefault(key, state)
     folded = _only(space, [leader[key] for key in rest])
     folded.known = space.known[:position] + space.known[position + 1 :]
-    folded.memories = [key if ended else (*key[:position], *key[position + 1 :])
-                       for key, ended in zip(folded.memories, folded.ended, strict=True)]
+    folded.memories = [
+        key if ended else (*key[:position], *key[position + 1 :])
+        for key, ended in zip(folded.memories, folded.ended, strict=True)
+    ]
     folded.steps = int(last - clock[next(iter(space.start))]) + 1 if by_the_clock else None
     return folded
 
@@ -72,7 +74,11 @@ def _behaviour(space: StateSpace, state: int, rest: list[Any], ends_now: bool) -
     total: dict[Any, float] = {}
     at = space.branches(state)
     for action, target, reward, chance in zip(
-        space.action[at].tolist(), space.target[at].tolist(), space.rewards[at].tolist(), space.probability[at], strict=True
+        space.action[at].tolist(),
+        space.target[at].tolist(),
+        space.rewards[at].tolist(),
+        space.probability[at],
+        strict=True,
     ):
         leads_to = () if ends_now else (space.ended[target], rest[target])
         what = (action, tuple(reward), frozen(space.observations[target]), leads_to)
@@ -92,7 +98,10 @@ def _only(space: StateSpace, leader: list[int]) -> StateSpace:
         start[number] = start.get(number, 0.0) + chance
     return replace(
         space,
-        **{name: [getattr(space, name)[i] for i in kept] for name in ("observations", "ended", "saved", "memories")},
+        observations=[space.observations[i] for i in kept],
+        ended=[space.ended[i] for i in kept],
+        saved=[space.saved[i] for i in kept],
+        memories=[space.memories[i] for i in kept],
         start=start,
         source=np.searchsorted(kept, source),
         target=np.searchsorted(kept, target),

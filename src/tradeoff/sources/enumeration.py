@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from tradeoff.sources.forking import Fork, NotExactError
 from tradeoff.sources.snapshots import ChangedOurMind, Memory, check_single, frozen
 
 MOST_STATES = 1_000_000
-MOST_CONTINUOUS = 20_000  # states of an environment whose observations are not whole numbers
+MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states
 MOST_RUNS_PER_STEP = 50  # random outcomes of one action in one state, on average, once there were MANY_RUNS
 MANY_RUNS = 100_000
 ALTERNATIVES = 3  # memories with the same index whose behaviour is compared
@@ -62,14 +63,14 @@ def reward_row(reward: Any) -> tuple[float, ...]:
     return tuple([float(amount) for amount in row])
 
 
-def enumerate_states(env: Any, actions: Sequence[Any], depth: int | None, continuous: bool) -> StateSpace:
+def enumerate_states(env: Any, actions: Sequence[Any], depth: int | None, most: int = MOST_STATES) -> StateSpace:
     """Return all states of an (unwrapped) environment that can be reached in ``depth`` steps.
 
-    Raises NotExactError where that cannot be done exactly. The environment is left as it was found.
+    Raises NotExactError where that cannot be done exactly, or there are more than ``most``. The environment is left as it was found.
     """
     check_single(env)
     fork = Fork()
-    explorer = Explorer(env, actions, fork, depth, MOST_CONTINUOUS if continuous else MOST_STATES)
+    explorer = Explorer(env, actions, fork, depth, most)
     explorer.memory.begin()
     try:
         with fork.everywhere():
@@ -249,7 +250,7 @@ class Explorer:
     def check_against_real(self, found: StateSpace) -> None:
         """Raise a NotExactError if the environment, left to itself, does what no branch says."""
         rng, left, episode = np.random.default_rng(0), CHECKED_STEPS, 0
-        self.memory.counted = []
+        self.memory.counted, drawn = [], random.getstate()
         before = self.memory.save(), {name: vars(self.env).get(name) for name in ("_np_random", "_np_random_seed")}
         try:
             while left > 0 and episode < CHECKED_STEPS // 5:
@@ -273,6 +274,7 @@ class Explorer:
         finally:
             self.memory.restore(before[0])
             vars(self.env).update(before[1])
+            random.setstate(drawn)
 
     def _found(self, found: StateSpace, observation: Any, ended: bool) -> int:
         state = self.number.get(self._key(observation, ended), -1)

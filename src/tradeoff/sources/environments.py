@@ -19,7 +19,7 @@ from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import check_fits
 from tradeoff.sources.clocks import without_clock
-from tradeoff.sources.enumeration import StateSpace, enumerate_states
+from tradeoff.sources.enumeration import MOST_STATES, MOST_UNSEEN, StateSpace, enumerate_states
 from tradeoff.sources.familiar import Words, name_states, words_for
 from tradeoff.sources.files import check_length
 from tradeoff.sources.forking import NotExactError
@@ -31,6 +31,7 @@ from tradeoff.sources.playing import estimated, name_of
 
 EPISODES = 5_000
 MOST_ACTIONS = 1_000
+STATES_PER_OBSERVATION = 500
 # Wrappers that change neither what is observed nor what is earned.
 HARMLESS = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "MORecordEpisodeStatistics"}
 
@@ -87,7 +88,7 @@ def from_environment(
     episodes: object = EPISODES,
     seed: object = 0,
 ) -> MDP:
-    """Return the model of an environment object, which is left as it was found.
+    """Return the model of an environment object, which is left as it was found unless episodes are played in it.
 
     ``horizon`` is the number of steps (by default the environment's own limit, or its longest episode), ``discount``
     what a reward one step later is worth, ``objectives`` the names of the rewards and which are costs. ``method`` is
@@ -132,9 +133,9 @@ def _made(name: str, arguments: Mapping[str, Any]) -> tuple[Any, list[str]]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            modes = gymnasium.spec(name).make(disable_env_checker=True, **arguments).metadata.get("render_modes", [])
-            drawing = {"render_mode": "rgb_array"} if "rgb_array" in modes and "render_mode" not in arguments else {}
-            env = gymnasium.make(name, disable_env_checker=True, **arguments, **drawing)
+            env = gymnasium.make(name, disable_env_checker=True, **arguments)
+            if "rgb_array" in env.metadata.get("render_modes", ()) and env.unwrapped.render_mode is None:
+                env = gymnasium.make(name, disable_env_checker=True, **arguments, render_mode="rgb_array")
         except Exception as error:
             text = _uncoloured(str(error)).strip() or type(error).__name__
             raise ProblemError(f"the environment {name!r} cannot be made: {text}; check its name and kwargs") from None
@@ -194,8 +195,7 @@ def _limit(env: Any) -> int | None:
     for wrapper in _layers(env):
         if type(wrapper).__name__ == "TimeLimit":
             return int(wrapper._max_episode_steps)
-    spec = getattr(env.unwrapped, "spec", None)
-    return None if spec is None or spec.max_episode_steps is None else int(spec.max_episode_steps)
+    return None
 
 
 def _actions(env: Any) -> list[Any]:
@@ -223,6 +223,23 @@ def _continuous(space: Any) -> bool:
     return type(space).__name__ == "Box" and np.issubdtype(space.dtype, np.floating)
 
 
+def _most_states(space: Any) -> int:
+    """Return how many states are looked for: fewer if there are so many that most cannot be told by observation."""
+    return int(min(MOST_STATES, max(MOST_UNSEEN, STATES_PER_OBSERVATION * _size(space))))
+
+
+def _size(space: Any) -> float:
+    """Return how many observations there are; 0 if they are continuous, or of a kind that is not known."""
+    kind, parts = type(space).__name__, getattr(space, "spaces", None)
+    if parts is not None:
+        return float(np.prod([_size(part) for part in (parts.values() if isinstance(parts, Mapping) else parts)]))
+    if kind == "Box" and not _continuous(space):
+        return float(np.prod(space.high.astype(float) - space.low + 1))
+    if kind == "MultiDiscrete":
+        return float(np.prod(space.nvec.astype(float)))
+    return {"Discrete": lambda: float(space.n), "MultiBinary": lambda: 2.0 ** np.prod(space.shape)}.get(kind, float)()
+
+
 # --- the exact model ---------------------------------------------------------------------------------------------------
 
 
@@ -238,7 +255,7 @@ def _exactly(
     space = read_transition_table(inner, actions)
     if space is None:
         how = "found by trying every action in every state, with everything that chance can do"
-        space = without_clock(enumerate_states(inner, actions, depth, _continuous(env.observation_space)))
+        space = without_clock(enumerate_states(inner, actions, depth, _most_states(env.observation_space)))
     if not len(space.source):
         raise ProblemError(f"{name_of(env)} ends before anything can be done")
     longest = longest_way(space)
@@ -304,10 +321,15 @@ def _discounted(mdp: MDP, gamma: float, finite: bool) -> MDP:
         layers, horizon=horizon, start=mdp.start, states=mdp.states, actions=mdp.actions, objectives=mdp.objectives,
         places=mdp.places, pictures=mdp.pictures, prune=False, name=mdp.name, title=mdp.title, about=mdp.about,
     )  # fmt: skip
-    made.notes, made.evidence = [*mdp.notes, f"a reward at step t counts {gamma:g}^t times; steps begin at 0"], mdp.evidence
+    made.notes, made.evidence = (
+        [*mdp.notes, f"a reward at step t counts {gamma:g}^t times; steps begin at 0"],
+        mdp.evidence,
+    )
     if not finite:
         largest = np.abs(layer.outcomes_of_branches()).max(axis=0)
         missing = gamma**horizon / (1 - gamma) * largest
-        said = ", ".join(o.text(float(amount)) + f" of {o.name}" for o, amount in zip(mdp.objectives, missing, strict=True))
+        said = ", ".join(
+            o.text(float(amount)) + f" of {o.name}" for o, amount in zip(mdp.objectives, missing, strict=True)
+        )
         made.notes.append(f"what comes after {horizon} steps is left out: at most {said}")
     return made

@@ -36,14 +36,14 @@ def words_for(env: Any) -> Words:
     return Words(_plainly, [str(name) for name in meanings()] if callable(meanings) else ())
 
 
-def name_states(
-    env: Any, words: Words, space: StateSpace
-) -> tuple[tuple[str, ...], dict[str, Place], list[str]]:
+def name_states(env: Any, words: Words, space: StateSpace) -> tuple[tuple[str, ...], dict[str, Place], list[str]]:
     """Return a name for each state, different for each, where states are, and what there is to say about it."""
     described = [words.describe(env, observation) for observation in space.observations]
     names = [name or f"state {i}" for i, (name, _) in enumerate(described)]
     going = {name for name, ended in zip(names, space.ended, strict=True) if not ended}
-    names = [f"{name} (end)" if ended and name in going else name for name, ended in zip(names, space.ended, strict=True)]
+    names = [
+        f"{name} (end)" if ended and name in going else name for name, ended in zip(names, space.ended, strict=True)
+    ]
     alike: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         alike.setdefault(name, []).append(i)
@@ -68,10 +68,14 @@ def _differences(space: StateSpace, group: Sequence[int]) -> list[str]:
     if not space.known or space.ended[group[0]]:
         return [f", state {i}" for i in group]
     differing = [
-        position for position in range(len(space.known)) if len({frozen(space.memories[i][position]) for i in group}) > 1
+        position
+        for position in range(len(space.known))
+        if len({frozen(space.memories[i][position]) for i in group}) > 1
     ]
     return [
-        "".join(f", {space.known[p].strip('_').replace('_', ' ')} {space.saved[i].get(space.known[p])}" for p in differing)
+        "".join(
+            f", {space.known[p].strip('_').replace('_', ' ')} {space.saved[i].get(space.known[p])}" for p in differing
+        )
         for i in group
     ]
 

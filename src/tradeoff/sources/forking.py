@@ -134,7 +134,7 @@ class Fork:
             (np.random, "randint", lambda low, high=None, size=None, dtype=int: self.integers(low, high, size, dtype)),
         ]
         originals = [getattr(module, name) for module, name, _ in stand_ins]
-        before = (random.getstate(), np.random.get_state()[1:])  # noqa: NPY002
+        before = _global_states()
         try:
             for (module, name, stand_in), original in zip(stand_ins, originals, strict=True):
                 setattr(module, name, _in_this_thread(stand_in, original))
@@ -142,9 +142,14 @@ class Fork:
         finally:
             for (module, name, _), original in zip(stand_ins, originals, strict=True):
                 setattr(module, name, original)
-        after = (random.getstate(), np.random.get_state()[1:])  # noqa: NPY002
-        if before[0] != after[0] or not all(np.array_equal(b, a) for b, a in zip(before[1], after[1], strict=True)):
+        if _global_states() != before:
             raise NotExactError("it uses Python's or NumPy's global random numbers in a way that cannot be followed")
+
+
+def _global_states() -> tuple[object, str]:
+    """Return where Python's and NumPy's global generators stand."""
+    legacy = np.random.get_state(legacy=True)  # noqa: NPY002
+    return random.getstate(), repr([part.tolist() if isinstance(part, np.ndarray) else part for part in legacy])
 
 
 def _in_this_thread(stand_in: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,7 +202,7 @@ class Uniform:
     def _used(self, *_: object) -> NoReturn:
         raise NotExactError("it computes with a continuous random number")
 
-    __float__ = __int__ = __index__ = __bool__ = __round__ = _used  # type: ignore[assignment]
+    __float__ = __int__ = __index__ = __bool__ = __round__ = _used
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _used
     __neg__ = __abs__ = __pow__ = __rpow__ = __floordiv__ = __mod__ = __array__ = _used
-    __eq__ = __ne__ = _used  # type: ignore[assignment]
+    __eq__ = __ne__ = _used

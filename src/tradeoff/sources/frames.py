@@ -51,7 +51,8 @@ class Frames(Mapping[str, bytes]):
 
     def _draw(self, saved: dict[str, Any]) -> Any:
         """Return the environment's picture of a state, and leave the environment as it was."""
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # no window is opened, and none is needed
+        for device in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):  # no window is opened, and none is needed
+            os.environ.setdefault(device, "dummy")
         attributes = vars(self._env)
         before = {name: attributes[name] for name in saved if name in attributes}
         with warnings.catch_warnings():

@@ -24,7 +24,9 @@ def objectives_of(rewards: Matrix, words: Words, given: object) -> tuple[list[Ob
     for j, objective in enumerate(named):
         if objective.goal == "min" and not (rewards[:, j] > 0).any():
             turned[:, j] = 0.0 - rewards[:, j]
-            notes.append(f"the reward for {objective.name!r} is never positive; it is shown as a cost, without its sign")
+            notes.append(
+                f"the reward for {objective.name!r} is never positive; it is shown as a cost, without its sign"
+            )
     return named, turned, notes
 
 

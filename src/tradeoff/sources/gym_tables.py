@@ -19,7 +19,9 @@ def read_transition_table(env: Any, actions: Sequence[Any]) -> StateSpace | None
         return None
     try:
         rows = {
-            (int(state), int(action)): [(float(p), int(after), reward_row(r), bool(end)) for p, after, r, end in branches]
+            (int(state), int(action)): [
+                (float(p), int(after), reward_row(r), bool(end)) for p, after, r, end in branches
+            ]
             for state, choices in table.items()
             for action, branches in choices.items()
         }
@@ -63,7 +65,7 @@ def _keeps_to(env: Any, actions: Sequence[Any], rows: dict[tuple[int, int], Any]
     try:
         state, _ = env.reset(seed=0)
         for _ in range(CHECKED_STEPS):
-            action = actions[rng.integers(len(actions))]
+            action = actions[int(rng.integers(len(actions)))]
             after, reward, terminated, _, _ = env.step(action)
             said = [(s, r, end) for p, s, r, end in rows[int(state), int(action)] if p > 0]
             if (int(after), reward_row(reward), bool(terminated)) not in said:

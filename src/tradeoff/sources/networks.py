@@ -99,7 +99,7 @@ def _problem(graph: Graph, asked: Options, name: str) -> Routes | MDP:
         raise ArgumentError(
             f"origin and destination are both node {list(index)[start]!r}; choose two nodes that are different"
         )
-    amounts = _amounts(graph, [o.name for o in objectives], names)
+    amounts = _amounts(graph, [o.name for o in objectives], names, notes)
     if names:
         notes.append(
             f"scenarios {', '.join(f'{n} ({c:g})' for n, c in zip(names, chances, strict=True))}: drawn anew on every edge; "
@@ -273,18 +273,21 @@ def _node(graph: Graph, places: _Places, what: str, given: object, index: Mappin
 # --- edges ------------------------------------------------------------------------------------------------------------
 
 
-def _amounts(graph: Graph, objectives: list[str], scenarios: list[str]) -> NDArray[np.float64]:
+def _amounts(graph: Graph, objectives: list[str], scenarios: list[str], notes: list[str]) -> NDArray[np.float64]:
     """Return the amounts [scenarios, edges, k]; an attribute named after the scenario stands for the plain one."""
     result = np.empty((max(1, len(scenarios)), len(graph.edges), len(objectives)))
     for j, objective in enumerate(objectives):
         for s, scenario in enumerate(scenarios or [""]):
             result[s, :, j] = _column(graph, objective, f"{objective}_{scenario}" if scenario else objective)
-    for scenario in scenarios:
-        if not any(f"{o}_{scenario}" in values for _, _, values in graph.edges for o in objectives):
-            raise ProblemError(
-                f"no edge says what scenario {scenario!r} is like: an attribute such as {objectives[0]}_{scenario} is missing "
-                f"everywhere; with numbers there {_numeric(graph)}"
-            )
+    special = {s for s in scenarios if any(f"{o}_{s}" in values for _, _, values in graph.edges for o in objectives)}
+    plain = [scenario for scenario in scenarios if scenario not in special]
+    if scenarios and not special:
+        raise ProblemError(
+            f"no edge says what scenario {plain[0]!r} is like: an attribute such as {objectives[0]}_{plain[0]} is missing "
+            f"everywhere; with numbers there {_numeric(graph)}"
+        )
+    if plain:
+        notes.append(f"no edge has attributes for scenario {', '.join(plain)}; the plain ones are taken")
     return result
 
 

@@ -60,18 +60,26 @@ def estimated(
 
 
 def _played(
-    env: Any, actions: Sequence[Any], words: Words, horizon: int | None, plays: tuple[int, int], places: dict[str, Place]
+    env: Any,
+    actions: Sequence[Any],
+    words: Words,
+    horizon: int | None,
+    plays: tuple[int, int],
+    places: dict[str, Place],
 ) -> list[Step]:
     """Return the steps of episodes of random actions; where states are goes into ``places``."""
     (episodes, seed), names = plays, dict[Any, str]()
     rng = np.random.default_rng(seed)
+    before = random.getstate()
     random.seed(seed)  # some environments draw from Python's global generator
 
     def name(observation: Any) -> str:
         key = frozen(observation)
         if key not in names:
             if len(names) >= MOST_STATES:
-                raise ProblemError(f"{name_of(env)} showed more than {MOST_STATES:,} states; that is too many to estimate")
+                raise ProblemError(
+                    f"{name_of(env)} showed more than {MOST_STATES:,} states; that is too many to estimate"
+                )
             text, place = words.describe(env.unwrapped, observation)
             names[key] = text if text and text not in names.values() else f"state {len(names)}"
             if place is not None:
@@ -98,6 +106,8 @@ def _played(
         raise
     except Exception as error:
         raise ProblemError(f"{name_of(env)} failed when it was tried out: {type(error).__name__}: {error}") from None
+    finally:
+        random.setstate(before)
     return log
 
 

@@ -20,11 +20,11 @@ from tradeoff.sources.forking import Fork, NotExactError, Uniform
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 ABSENT = "no such attribute"
-OFTEN = 300  # so many first steps are checked thoroughly, and then one in RARELY
+OFTEN = 50  # so many first steps are checked thoroughly, and then one in RARELY
 RARELY = 200
 
 
-class ChangedOurMind(Exception):  # noqa: N818
+class ChangedOurMind(Exception):
     """Something new was learned about an attribute: what was explored so far must be explored again."""
 
 
@@ -59,7 +59,23 @@ def _used_as(method: str) -> Callable[..., Any]:
 
 for _name in (
     *("eq", "ne", "lt", "le", "gt", "ge", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
-    *("mod", "rmod", "pow", "rpow", "neg", "abs", "bool", "int", "float", "index", "round", "str", "repr", "format", "hash"),
+    *(
+        "mod",
+        "rmod",
+        "pow",
+        "rpow",
+        "neg",
+        "abs",
+        "bool",
+        "int",
+        "float",
+        "index",
+        "round",
+        "str",
+        "repr",
+        "format",
+        "hash",
+    ),
 ):
     setattr(Tally, f"__{_name}__", _used_as(f"__{_name}__"))
 setattr(Tally, "__array__", lambda self, *_, **__: np.array(self.plain()))  # noqa: B010

@@ -13,6 +13,8 @@ from sqlalchemy.engine import Engine
 
 from tradeoff.errors import StoreError
 
+VERSION_TABLE = "tradeoff_version"
+
 metadata = sa.MetaData()
 
 logs_table = sa.Table(
@@ -45,7 +47,7 @@ def check_schema(engine: Engine, where: str, *, upgrade: bool) -> None:
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
-        context = MigrationContext.configure(connection, opts={"version_table": "tradeoff_version"})
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         found, newest = context.get_current_revision(), script.get_current_head()
         if found == newest:
             return

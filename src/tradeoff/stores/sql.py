@@ -26,7 +26,7 @@ from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import Event
 from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
 from tradeoff.stores.jsonlines import hold
-from tradeoff.stores.schema import check_schema, events_table, logs_table
+from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, logs_table
 
 TOGETHER = 256  # writes that go into one transaction at most
 READERS = 8  # connections for reading
@@ -291,9 +291,11 @@ def _check_file(path: Path) -> None:
             head = file.read(16)
         if head != b"SQLite format 3\0":
             raise StoreError(f"{path} is not an SQLite database; {advice}")
-        connection = sqlite3.connect(path, timeout=PATIENCE)
+        # Only to read: not even the kind of its journal may change in a file that turns out not to be ours.
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
         try:
             found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
@@ -301,7 +303,11 @@ def _check_file(path: Path) -> None:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}; check the name and the permissions") from None
     if found != ["ok"]:
-        raise StoreError(f"the database {path} is damaged ({str(found[0])[:200]}); {advice}")
+        raise StoreError(f"the database {path} is damaged ({' '.join(str(found[0]).split())[:200]}); {advice}")
+    if tables and VERSION_TABLE not in tables:
+        raise StoreError(
+            f"{path} is a database of something else (it holds {', '.join(sorted(tables))[:200]}); {advice}"
+        )
 
 
 @contextmanager

@@ -11,13 +11,16 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tradeoff.model import Answer
-from tradeoff.problem import Problem
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
 from tradeoff.studies.session import Session, TurnError
 from tradeoff.studies.study import Study, new_token
+
+if TYPE_CHECKING:
+    from tradeoff.sources import AnyProblem
 
 LIVE = 2_000  # sessions remembered
 
@@ -34,7 +37,7 @@ class _Live:
 class Desk:
     """One study's people."""
 
-    def __init__(self, study: Study, problem: Problem, store: Store, *, live: int = LIVE) -> None:
+    def __init__(self, study: Study, problem: AnyProblem, store: Store, *, live: int = LIVE) -> None:
         self.study, self.problem, self.store = study, problem, store
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()

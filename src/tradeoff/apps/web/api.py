@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web.openapi import ANSWERS, document
+from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Lottery, Objective, Recommendation
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Desk, Session
@@ -52,7 +53,10 @@ async def answers(request: Request) -> Response:
 async def undo(request: Request) -> Response:
     """Take back the last answer or one by its number, and give the question that is asked then."""
     given = await _body(request, {"turn": int, "number": int})
-    return await _with_session(request, lambda session: session.undo(given.get("number"), turn=given.get("turn")))
+    try:
+        return await _with_session(request, lambda session: session.undo(given.get("number"), turn=given.get("turn")))
+    except ArgumentError as error:  # well said, but there is no such answer now
+        raise HTTPException(409, str(error)) from None
 
 
 async def recommendation(request: Request) -> Response:

@@ -57,10 +57,10 @@ def _question_page(desk: Desk, token: str, notice: str) -> str | None:
         if asked is None:
             return None
         view = views.question_view(
-            session.interview.problem,
+            desk.problem,
             asked.question,
             left=asked.left,
-            number=asked.turn,
+            turn=asked.turn,
             at_most=session.at_most,
             recommendation=session.recommendation,
             links=_links(desk, token),
@@ -74,7 +74,7 @@ def _question_page(desk: Desk, token: str, notice: str) -> str | None:
 async def answer(request: Request) -> Response:
     """Take an answer. When this has answered, it is on the disk."""
     token, form = _token(request), await _form(request)
-    turn, said = _whole(form, "number"), form.get("answer", "")
+    turn, said = _whole(form, "turn"), form.get("answer", "")
     try:
         await run_in_threadpool(_answer, _desk(request), token, turn, said)
     except TurnError:
@@ -127,7 +127,7 @@ def _result_page(desk: Desk, token: str, notice: str) -> str:
         session.ask()
         conflicts = [number for number, _, _ in session.interview.conflicts()]
         view = views.result_view(
-            session.interview.problem,
+            desk.problem,
             session.recommendation,
             finished=session.finished,
             links=_links(desk, token),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST_BODY = 64 << 10  # an answer has a few dozen bytes
 BODY_PATIENCE = 4.0  # seconds for all of it
+DRAINED, DRAIN_PATIENCE = 2 << 20, 1.0  # bytes and seconds for what is refused anyway
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 HEADERS = {
@@ -47,6 +49,7 @@ class Guard:
 
         refused = self._refused(scope)
         if refused is not None:
+            await _drain(receive)
             await refused(scope, receive, send_guarded)
             return
         if scope["method"] in ("GET", "HEAD"):
@@ -58,6 +61,7 @@ class Guard:
             await _answer(scope, 408, "the request did not arrive in time")(scope, receive, send_guarded)
             return
         except _TooLarge:
+            await _drain(receive)
             too_large = f"more than {LARGEST_BODY >> 10} KB were sent"
             await _answer(scope, 413, too_large)(scope, receive, send_guarded)
             return
@@ -103,6 +107,21 @@ async def _whole_body(receive: Receive) -> bytes:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+async def _drain(receive: Receive) -> None:
+    """Take in some of what is still being sent: whoever is cut off in the middle never reads why."""
+
+    async def take() -> None:
+        size = 0
+        while size < DRAINED:
+            message = await receive()
+            size += len(message.get("body", b""))
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                return
+
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(take(), DRAIN_PATIENCE)
 
 
 def _sane(host: str) -> bool:

@@ -2,12 +2,12 @@
 
 from alembic import context
 
-from tradeoff.stores.schema import metadata
+from tradeoff.stores.schema import VERSION_TABLE, metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    version_table="tradeoff_version",
+    version_table=VERSION_TABLE,
     transactional_ddl=True,
 )
 context.run_migrations()

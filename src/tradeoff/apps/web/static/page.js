@@ -1,0 +1,82 @@
+// Everything works without this file. It adds keys and sliders, and keeps an answer from being sent twice.
+"use strict";
+
+const shortcuts = document.getElementById("shortcuts");
+const REMEMBERED = "tradeoff-shortcuts";
+
+function remembered() {
+  try { return localStorage.getItem(REMEMBERED) !== "off"; } catch { return true; } // storage may be forbidden
+}
+
+function remember(on) {
+  try { localStorage.setItem(REMEMBERED, on ? "on" : "off"); } catch { /* then only for this page */ }
+}
+
+// --- keys -------------------------------------------------------------------
+
+function typing(element) {
+  return element.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(element.tagName);
+}
+
+if (shortcuts) {
+  shortcuts.checked = remembered();
+  shortcuts.closest("label").hidden = false;
+  shortcuts.addEventListener("change", () => remember(shortcuts.checked));
+  document.addEventListener("keydown", (event) => {
+    if (!shortcuts.checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (typing(event.target) && event.target !== shortcuts) return;
+    const key = event.key.toLowerCase();
+    const button = [...document.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.split(" ").includes(key));
+    if (button && !button.disabled) {
+      event.preventDefault();
+      button.form.requestSubmit(button);
+    }
+  });
+}
+
+// --- sending once -----------------------------------------------------------
+
+function setDisabled(on) {
+  for (const button of document.querySelectorAll("form button")) button.disabled = on;
+}
+
+let sent = false;
+document.addEventListener("submit", (event) => {
+  if (sent) {
+    event.preventDefault();
+    return;
+  }
+  sent = true;
+  setTimeout(() => setDisabled(true)); // afterwards: a button that is disabled would not be sent
+});
+window.addEventListener("pageshow", (event) => { // back from the next page, which the browser had kept
+  if (event.persisted) {
+    sent = false;
+    setDisabled(false);
+  }
+});
+
+// --- what if ----------------------------------------------------------------
+
+for (const part of document.querySelectorAll(".whatif")) {
+  const slider = part.querySelector("input[type=range]");
+  const stops = [...part.querySelectorAll(".stops > li")];
+  const show = () => {
+    stops.forEach((stop, place) => { stop.hidden = place !== Number(slider.value); });
+    slider.setAttribute("aria-valuetext", stops[Number(slider.value)].querySelector("p").textContent);
+  };
+  slider.closest("label").hidden = false;
+  slider.addEventListener("input", show);
+  show();
+}
+
+// --- the progress of a study ------------------------------------------------
+
+const refresh = document.getElementById("refresh");
+if (refresh) { // without scripts the page reloads itself; here that can be stopped
+  refresh.closest("label").hidden = false;
+  setInterval(() => { if (refresh.checked) location.reload(); }, 1000 * Number(refresh.dataset.seconds));
+}
+
+const heading = document.querySelector("[data-focus]");
+if (heading) heading.focus({ preventScroll: true });
