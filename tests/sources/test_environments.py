@@ -153,6 +153,7 @@ def test_an_index_that_is_too_coarse_is_not_believed() -> None:
     mdp = tradeoff.load("mo-gym:breakable-bottles-v0", kwargs="unbreakable_bottles=true,size=4", horizon=16)
     assert not any("get_obs_idx" in note for note in mdp.notes)  # two bottles in a place are not one
     assert any("bottles dropped" in state for state in mdp.states)
+    assert not any("look like others" in note for note in mdp.notes)  # the observation does show how many
     assert "The exact model" in mdp.about
 
 

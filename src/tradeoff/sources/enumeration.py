@@ -66,7 +66,8 @@ def reward_row(reward: Any) -> tuple[float, ...]:
 def enumerate_states(env: Any, actions: Sequence[Any], depth: int | None, most: int = MOST_STATES) -> StateSpace:
     """Return all states of an (unwrapped) environment that can be reached in ``depth`` steps.
 
-    Raises NotExactError where that cannot be done exactly, or there are more than ``most``. The environment is left as it was found.
+    Raises NotExactError where that cannot be done exactly, or there are more than ``most``. The environment is
+    left as it was found.
     """
     check_single(env)
     fork = Fork()

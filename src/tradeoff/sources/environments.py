@@ -237,7 +237,9 @@ def _size(space: Any) -> float:
         return float(np.prod(space.high.astype(float) - space.low + 1))
     if kind == "MultiDiscrete":
         return float(np.prod(space.nvec.astype(float)))
-    return {"Discrete": lambda: float(space.n), "MultiBinary": lambda: 2.0 ** np.prod(space.shape)}.get(kind, float)()
+    if kind == "MultiBinary":
+        return float(2.0 ** np.prod(space.shape))
+    return float(space.n) if kind == "Discrete" else 0.0
 
 
 # --- the exact model ---------------------------------------------------------------------------------------------------

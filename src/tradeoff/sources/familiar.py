@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,8 @@ def name_states(env: Any, words: Words, space: StateSpace) -> tuple[tuple[str, .
     hidden = 0
     for group in alike.values():
         if len(group) > 1:
-            hidden += len(group) * (not space.ended[group[0]])
+            seen = Counter(frozen(space.observations[i]) for i in group if not space.ended[i])
+            hidden += sum(count for count in seen.values() if count > 1)
             for i, more in zip(group, _differences(space, group), strict=True):
                 names[i] += more
     if len(set(names)) < len(names):

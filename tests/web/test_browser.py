@@ -1,0 +1,243 @@
+"""People in a real browser: by mouse, by keyboard, without JavaScript, on a phone, with a screen reader's eyes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web import browsers
+from tests.web.servers import Server
+from tradeoff import Answer, Interview, LinearUser, load
+from tradeoff.stores import open_store
+from tradeoff.studies import Study
+
+AXE = Axe()
+BUTTONS = {"left": "A is better for me", "right": "B is better for me", "same": "About equal"}
+KEYS = {"left": "a", "right": "b", "same": "="}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if browsers.executable() is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with browsers.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def commute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("commute"), "serve", "commute") as server:
+        yield server
+
+
+@contextmanager
+def opened(browser: Browser, server: Server, **given: Any) -> Iterator[Page]:
+    """Give a page that fails on scripts' errors, on violations of its policy, and on anything asked of another host."""
+    context = browser.new_context(base_url=server.address, **given)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("request", lambda request: None if request.url.startswith(server.address) else wrong.append(request.url))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert not wrong
+
+
+def start(page: Page) -> str:
+    page.goto("/")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/i/*")
+    return page.url.rpartition("/")[2]
+
+
+def person(problem: Any) -> LinearUser:
+    return LinearUser.scaled(problem, [3.0, 2.0, 1.0, 2.0, 0.5][: len(problem.objectives)], 0.01)
+
+
+def interviewed(name: str, server: Server, token: str, say: Any, most: int = 40) -> list[str]:
+    """Answer as a simulated person would, driving the library beside the page; return what was said, by side."""
+    problem = load(name)
+    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
+        (study,) = Study.names(store)
+        sides = store.read(study, token)[0]["sides"]
+    interview = Interview(problem, sides=sides, seed=0)
+    user, said = person(problem), []
+    while (question := interview.ask()) is not None and len(said) < most:
+        answer = user(question)
+        shown = answer.swapped if interview.left == "second" else answer
+        said.append({Answer.FIRST: "left", Answer.SECOND: "right", Answer.SAME: "same"}[shown])
+        say(said[-1], len(said))
+        interview.tell(answer)
+    return said
+
+
+def kept(server: Server, token: str) -> list[str]:
+    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
+        (study,) = Study.names(store)
+        return [event["event"] for event in store.read(study, token)]
+
+
+def accessible(page: Page) -> None:
+    found = AXE.run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def no_sideways_scroll(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without JavaScript"])
+def test_a_whole_interview_by_mouse(browser: Browser, commute: Server, script: bool) -> None:
+    with opened(browser, commute, java_script_enabled=script) as page:
+        token = start(page)
+
+        def click(side: str, number: int) -> None:
+            expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
+            page.get_by_role("button", name=BUTTONS[side]).click()
+
+        said = interviewed("commute", commute, token, click)
+        page.wait_for_url("**/result")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        assert kept(commute, token).count("answer") == len(said) and kept(commute, token)[-1] == "end"
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download my answers").click()
+        assert download.value.path().read_text().count("\n") == len(kept(commute, token))
+
+
+def test_a_whole_interview_by_keyboard(browser: Browser, commute: Server) -> None:
+    with opened(browser, commute) as page:
+        page.goto("/")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/i/*")
+        token = page.url.rpartition("/")[2]
+
+        def ready(number: int) -> None:
+            expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
+            expect(page.get_by_label("keyboard shortcuts")).to_be_visible()  # the script has come, too
+
+        def press(side: str, number: int) -> None:
+            ready(number)
+            page.keyboard.press(KEYS[side])
+            if number == 2:  # take it back, skip it, take that back, and say it again
+                for key, then in (("u", 2), ("s", 3), ("u", 2)):
+                    ready(5 - then)
+                    page.keyboard.press(key)
+                ready(2)
+                page.keyboard.press(KEYS[side])
+
+        interviewed("commute", commute, token, press)
+        page.wait_for_url("**/result")
+        assert kept(commute, token).count("retraction") == 2 and kept(commute, token).count("skip") == 1
+
+
+def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server) -> None:
+    with opened(browser, commute) as page:
+        token = start(page)
+        page.get_by_label("keyboard shortcuts").uncheck()
+        page.keyboard.press("a")
+        page.reload()
+        assert not page.get_by_label("keyboard shortcuts").is_checked()
+        page.keyboard.press("b")
+        page.keyboard.press("Control+a")
+        page.wait_for_timeout(300)
+        assert "answer" not in kept(commute, token)
+        page.get_by_label("keyboard shortcuts").check()
+        page.get_by_role("heading", level=1).focus()
+        page.keyboard.press("a")
+        expect(page.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
+        assert kept(commute, token).count("answer") == 1
+
+
+@pytest.mark.parametrize("name", ["commute", "vacuum", "coffee"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, name: str, scheme: Any) -> None:
+    with Server(tmp_path, "serve", name, "--max-questions", "3") as server:
+        for width in (360, 1280):
+            with opened(browser, server, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+                page.goto("/")
+                accessible(page)
+                no_sideways_scroll(page)
+                start(page)
+                for number in (1, 2, 3):
+                    expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
+                    accessible(page)
+                    no_sideways_scroll(page)
+                    heights = [button.bounding_box() for button in page.locator("form.answers button").all()]
+                    assert len(heights) == 4 and all(box is not None and box["height"] >= 44 for box in heights)
+                    cards = [card.bounding_box() for card in page.locator(".pair > .card").all()]
+                    assert cards[0] is not None and cards[1] is not None
+                    beside = cards[1]["x"] > cards[0]["x"] + cards[0]["width"] - 1
+                    assert beside == (width > 720)
+                    page.get_by_role("button", name=BUTTONS["right"]).click()
+                page.wait_for_url("**/result")
+                for details in page.locator("details").all():
+                    details.locator("summary").click()
+                accessible(page)
+                no_sideways_scroll(page)
+        with opened(browser, server, color_scheme=scheme) as page:
+            page.goto(server.admin)
+            accessible(page)
+        context = browser.new_context(base_url=server.address, color_scheme=scheme)
+        page = context.new_page()  # which may complain that nothing is there
+        missing = page.goto("/nowhere")
+        assert missing is not None and missing.status == 404
+        accessible(page)
+        context.close()
+
+
+def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -> None:
+    with opened(browser, commute) as page:
+        token = start(page)
+        interviewed("commute", commute, token, lambda side, _: page.get_by_role("button", name=BUTTONS[side]).click())
+        page.wait_for_url("**/result")
+        part = page.locator("details.whatif").first
+        part.locator("summary").click()
+        slider = part.locator("input[type=range]")
+        texts = []
+        for stop in range(int(slider.get_attribute("max") or 0) + 1):
+            slider.fill(str(stop))
+            shown = [item for item in part.locator(".stops > li").all() if item.is_visible()]
+            assert len(shown) == 1
+            texts.append(shown[0].inner_text())
+        assert len(set(texts)) == len(texts) > 1
+
+
+def test_two_tabs_answer_once(browser: Browser, commute: Server) -> None:
+    context = browser.new_context(base_url=commute.address)
+    one, two = context.new_page(), context.new_page()
+    token = start(one)
+    two.goto(one.url)
+    one.get_by_role("button", name=BUTTONS["left"]).click()
+    expect(one.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
+    two.get_by_role("button", name=BUTTONS["right"]).click()
+    expect(two.get_by_role("status")).to_contain_text("answered already")
+    expect(two.get_by_role("button", name="Undo my last answer")).to_be_visible()
+    assert kept(commute, token).count("answer") == 1
+    context.close()
+
+
+def test_a_form_of_another_site_is_refused_by_a_real_browser(browser: Browser, commute: Server, tmp_path: Path) -> None:
+    """A page from elsewhere sends an answer; the browser says where it comes from, and it does not count."""
+    context = browser.new_context(base_url=commute.address)
+    page = context.new_page()
+    token = start(page)
+    form = f'<form method=post action="{commute.address}/i/{token}/answer"><input name=turn value=1><button name=answer value=left>x</button></form>'  # noqa: E501
+    (tmp_path / "evil.html").write_text(form)
+    page.goto((tmp_path / "evil.html").as_uri())
+    with page.expect_response("**/answer") as response:
+        page.get_by_role("button").click()
+    assert response.value.status == 403
+    assert "answer" not in kept(commute, token)
+    context.close()
