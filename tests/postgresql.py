@@ -22,33 +22,57 @@ def programs() -> Path | None:
     return next((folder for folder in folders if (folder / "initdb").exists()), None)
 
 
+class Cluster:
+    """A server that can be stopped and started; its address lacks the database: add the name of one."""
+
+    def __init__(self, home: Path) -> None:
+        folder = programs()
+        assert folder is not None, "PostgreSQL is not installed"
+        self.folder, self.home = folder, home
+        self._as_user: list[str] = []
+        if os.geteuid() == 0:  # the server refuses to run as root
+            shutil.chown(home, USER)
+            self._as_user = ["runuser", "-u", USER, "--"]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self.address = f"postgresql://{USER}@127.0.0.1:{self.port}"
+        self._call("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.home}"
+        self._call("pg_ctl", "-o", options, "-l", f"{self.home}/log", "-w", "start")
+
+    def stop(self) -> None:
+        """As a crash of its machine would: connections break, and what was committed is there after the next start."""
+        self._call("pg_ctl", "-m", "immediate", "-w", "stop")
+
+    def _call(self, program: str, *words: str) -> None:
+        call = [*self._as_user, f"{self.folder}/{program}", "-D", f"{self.home}/data", *words]
+        subprocess.run(call, check=True, cwd=self.home, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Give a running server of one's own."""
+    home = Path(tempfile.mkdtemp(prefix="tradeoff-pg-"))
+    try:
+        made = Cluster(home)
+        made.start()
+        try:
+            yield made
+        finally:
+            if (home / "data" / "postmaster.pid").exists():
+                made.stop()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
 @contextmanager
 def server() -> Iterator[str]:
     """Give the address of a running server without its database: add the name of one."""
-    folder = programs()
-    assert folder is not None, "PostgreSQL is not installed"
-    home = Path(tempfile.mkdtemp(prefix="tradeoff-pg-"))
-    as_user: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        shutil.chown(home, USER)
-        as_user = ["runuser", "-u", USER, "--"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home}"
-
-    def call(*words: str) -> None:
-        subprocess.run([*as_user, *words], check=True, cwd=home, stdout=subprocess.DEVNULL)
-
-    try:
-        call(f"{folder}/initdb", "-D", f"{home}/data", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
-        call(f"{folder}/pg_ctl", "-D", f"{home}/data", "-o", options, "-l", f"{home}/log", "-w", "start")
-        try:
-            yield f"postgresql://{USER}@127.0.0.1:{port}"
-        finally:
-            call(f"{folder}/pg_ctl", "-D", f"{home}/data", "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with cluster() as made:
+        yield made.address
 
 
 def new_database(address: str, name: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tradeoff.model import Answer, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
-from tradeoff.strategies.certified import Certificate, Certified, check_target
+from tradeoff.strategies.certified import PARTICLES, Certificate, Certified, check_target
 from tradeoff.strategies.choosing import Pool, cover, easiest, entropy, information, pool_of, predicted
 from tradeoff.strategies.polytope import Cone
 from tradeoff.strategies.sampling import consistent, half_spaces
@@ -26,6 +26,7 @@ OVERWHELMING = 0.99  # of the belief being content is enough at once
 NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
 DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
+LOOKED_UP = 100  # particles whose own optimum is looked up before the asking may end
 WORTHLESS = 0.01  # bits: nothing left to learn
 
 
@@ -79,8 +80,8 @@ class Careful(Certified):
             self.cone = cone
         self.certificate = self.certify()
         if self.share_content() >= CONFIDENCE:
-            # Regrets are against what is known. Before that counts, everybody's own optimum is looked up.
-            self.known.add(self.memory.best(self.directions(self.particles[0])))
+            # Regrets are against what is known. Before that counts, the own optimum of many is looked up.
+            self.known.add(self.memory.best(self.directions(self.particles[0][:: PARTICLES // LOOKED_UP])))
             self.certificate = self.certify()
         content = self.share_content()
         self.in_row = PATIENCE if content >= OVERWHELMING else self.in_row + 1 if content >= CONFIDENCE else 0

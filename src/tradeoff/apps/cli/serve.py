@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ def serve(
     Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
     where everybody was. It needs no network.
     """
+    one_thread_each()
     from tradeoff.apps.cli.arguments import settings_from
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
@@ -132,6 +134,12 @@ def serve(
             )
             study.keep(opened, problem)
         run(opened, store, study, problem, place, source)
+
+
+def one_thread_each() -> None:
+    """Keep the linear algebra of each request in its own thread; this must be said before NumPy is loaded."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Place, source: Source | None) -> None:
@@ -160,9 +168,12 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
     """Return the application, warmed up: the first person does not wait for compilers."""
     from tradeoff.apps.web.app import make_app
     from tradeoff.apps.web.pages import warm_up
+    from tradeoff.problems.mdp import MDP
     from tradeoff.studies import Desk
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    if isinstance(problem, MDP):
+        problem.threads = 1  # many people are served at once; each of them taking every core would only get in the way
     warm_up(study, problem)
     return make_app(Desk(study, problem, store), problem, hosts=place.names())
 

@@ -159,7 +159,9 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
 @takes_place
 def serve(name: str, store: str, place: Place) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
-    from tradeoff.apps.cli.serve import run
+    from tradeoff.apps.cli.serve import one_thread_each, run
+
+    one_thread_each()
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 

@@ -36,6 +36,7 @@ from tradeoff.apps.web.sentences import (
     runner_up_words,
 )
 from tradeoff.model import Alternative, Answer, Question, Recommendation
+from tradeoff.problems.mdp import MDP
 from tradeoff.representation.difference import difference
 from tradeoff.representation.picture import inert
 from tradeoff.representation.words import CANNOT_ALL_BE_MEANT, CANNOT_BE_MEANT, heading_words, progress_words
@@ -197,7 +198,7 @@ def result_view(
 
 def _amounts(drawn: Sketches, alternative: Alternative) -> list[dict[str, Any]]:
     """Return what an alternative comes to on average, one row for each objective."""
-    amounts = drawn.lottery(alternative).average.tolist()
+    amounts = drawn.problem.outcome(alternative.value).tolist()
     return [
         {
             "name": shown(o.name, SHORT),
@@ -249,12 +250,19 @@ def _changes(drawn: Sketches, recommendation: Recommendation) -> list[dict[str, 
             stops.append(
                 {
                     "share": low if low == high else f"{low} to {high}",
-                    "plan": plan_words(drawn.lottery(stop.alternative)),
+                    "plan": _plan(drawn, stop.alternative, recommended=stop is change.stops[0]),
                     "rows": rows,
                 }
             )
         made.append({"name": shown(change.objective.name, SHORT), "stops": stops})
     return made
+
+
+def _plan(drawn: Sketches, alternative: Alternative, *, recommended: bool) -> str:
+    """Return what a plan is called; telling a policy's stories takes long, and its averages say enough here."""
+    if isinstance(drawn.problem, MDP) and not recommended:
+        return "a plan with these averages"
+    return plan_words(drawn.lottery(alternative))
 
 
 def _reason(recommendation: Recommendation, finished: bool) -> str:

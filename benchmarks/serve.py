@@ -1,0 +1,283 @@
+"""Many people answer at once: how long do they wait, and is anything refused?
+
+Simulated participants open the page, read the two alternatives as a person does (from the table of averages), think for a
+while and send the form; whoever has finished is followed by somebody new. The real server runs in a process (SQLite) or
+two (PostgreSQL) of its own on the same machine as the participants.
+
+    python benchmarks/serve.py                        500 participants, 2 s of thinking, SQLite
+    python benchmarks/serve.py --store postgresql     the same with two workers
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import tradeoff
+from tradeoff import MDP
+from tradeoff.stores import open_store
+
+ACTIONS, SUCCESSORS = 4, 4
+TARGET = 300.0  # milliseconds, for 95% of the requests
+PRECISION = 0.01
+
+ROW = re.compile(
+    r'<span class="name">(.*?)</span>.*?<span class="amount">(.*?)</span>.*?<span class="amount">(.*?)</span>',
+    re.DOTALL,
+)
+TURN = re.compile(r'name="turn" value="(\d+)"')
+NUMBER = re.compile(r"-?[\d,]*\.?\d+(?:e[-+]?\d+)?")
+
+
+def decision_process(states: int, k: int, horizon: int) -> MDP:
+    """Return a random MDP with 4 actions of 4 successors in every state."""
+    rng = np.random.default_rng([states, k, horizon])
+    matrices = []
+    for _ in range(ACTIONS):
+        rows = np.repeat(np.arange(states), SUCCESSORS)
+        columns = rng.integers(0, states, size=states * SUCCESSORS)
+        chances = rng.dirichlet(np.ones(SUCCESSORS), size=states).ravel()
+        matrices.append(sparse.csr_array((chances, (rows, columns)), shape=(states, states)))
+    return MDP.from_sparse(matrices, rng.random((states, ACTIONS, k)) ** 3, horizon=horizon, name="random")
+
+
+@dataclass(eq=False)
+class Measured:
+    """Seconds per request and per answer (the form, then the next page), while everybody is there."""
+
+    form: list[float] = field(default_factory=list)
+    page: list[float] = field(default_factory=list)
+    answer: list[float] = field(default_factory=list)
+    finished: int = 0
+    begun: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
+class Person:
+    """Somebody with weights, who reads the page and answers it over one connection."""
+
+    def __init__(self, address: tuple[str, int], scale: dict[str, float], think: float, seed: int) -> None:
+        self.address, self.scale, self.think = address, scale, think
+        self.random = random.Random(seed)
+        drawn = np.random.default_rng(seed).dirichlet(np.ones(len(scale)))
+        self.weights = dict(zip(scale, drawn.tolist(), strict=True))
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, str, str]:
+        """Return the status, the place to go to and the text of a request."""
+        host, port = self.address
+        for again in (False, True):  # the server closes connections that nobody has used for a while
+            if self.streams is None or self.streams[1].is_closing():
+                self.streams = await asyncio.open_connection(host, port)
+            reader, writer = self.streams
+            writer.write(
+                f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n"
+                "Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode()
+                + body
+            )
+            head = b""
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+                break
+            except (asyncio.IncompleteReadError, ConnectionError):
+                self.streams = None
+                if again:
+                    raise
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+        return int(lines[0].split()[1]), headers.get("location", ""), text
+
+    def answer(self, page: str) -> str:
+        """Return which side is better, by the averages on the page."""
+        gain = 0.0
+        for name, left, right in ROW.findall(page):
+            if name in self.weights:
+                amounts = [float(NUMBER.search(side).group().replace(",", "")) for side in (left, right)]  # type: ignore[union-attr]
+                gain += self.weights[name] * (amounts[0] - amounts[1]) / self.scale[name]
+        return "same" if abs(gain) <= PRECISION / len(self.weights) else "left" if gain > 0 else "right"
+
+    async def take_part(self, measured: Measured, counting: asyncio.Event) -> None:
+        """Go through a whole interview."""
+        status, here, _ = await self.ask("POST", "/start")
+        self.check(status, 303, measured)
+        measured.begun += 1
+        status, place, page = await self.ask("GET", here)
+        while status == 200:
+            await asyncio.sleep(self.think * self.random.uniform(0.5, 1.5))
+            turn = TURN.search(page)
+            assert turn is not None
+            begin = time.perf_counter()
+            status, place, _ = await self.ask(
+                "POST", f"{here}/answer", f"turn={turn[1]}&answer={self.answer(page)}".encode()
+            )
+            middle = time.perf_counter()
+            self.check(status, 303, measured)
+            status, place, page = await self.ask("GET", place)
+            end = time.perf_counter()
+            if counting.is_set():
+                measured.form.append(middle - begin)
+                measured.page.append(end - middle)
+                measured.answer.append(end - begin)
+        self.check(status, 303, measured)
+        status, _, _ = await self.ask("GET", place)
+        self.check(status, 200, measured)
+        measured.finished += 1
+
+    @staticmethod
+    def check(status: int, expected: int, measured: Measured) -> None:
+        if status != expected:
+            measured.errors.append(f"status {status} instead of {expected}")
+
+
+async def crowd(
+    address: tuple[str, int], problem: MDP, people: int, think: float, ramp: float, seconds: float
+) -> Measured:
+    """Let everybody come during the ramp, and measure for so many seconds after it."""
+    measured, counting = Measured(), asyncio.Event()
+    scale = {o.name: float(s) for o, s in zip(problem.objectives, problem.scale, strict=True)}
+    end = time.monotonic() + ramp + seconds
+    seeds = iter(range(10**9))
+
+    async def place(number: int) -> None:
+        await asyncio.sleep(ramp * number / people)
+        while time.monotonic() < end:
+            person = Person(address, scale, think, next(seeds))
+            try:
+                await asyncio.wait_for(person.take_part(measured, counting), max(1.0, end - time.monotonic()))
+            except TimeoutError:
+                return  # the time is over
+            except (OSError, asyncio.IncompleteReadError) as error:
+                measured.errors.append(repr(error))
+            finally:
+                if person.streams is not None:
+                    person.streams[1].close()
+
+    async def tell() -> None:
+        while time.monotonic() < end:
+            await asyncio.sleep(5)
+            recent = measured.answer[-500:]
+            wait = f", lately p95 {1e3 * float(np.quantile(recent, 0.95)):.0f} ms an answer" if recent else ""
+            print(f"  {measured.begun} begun, {measured.finished} finished, {len(measured.errors)} errors{wait}",
+                  file=sys.stderr, flush=True)  # fmt: skip
+
+    async def start_counting() -> None:
+        await asyncio.sleep(ramp)
+        counting.set()
+
+    await asyncio.gather(tell(), start_counting(), *(place(number) for number in range(people)))
+    return measured
+
+
+@contextmanager
+def database(kind: str, folder: Path) -> Iterator[str]:
+    """Give the address of a fresh store."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'study.db'}"
+        return
+    from tests import postgresql
+
+    with postgresql.server() as address:
+        yield postgresql.new_database(address, "study")
+
+
+@contextmanager
+def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) -> Iterator[tuple[str, int]]:
+    """Give the address of the real server."""
+    tool = Path(sys.executable).parent / "tradeoff"
+    tradeoff.save(problem, folder / "random.npz")
+    words = ["study", "create", "crowd", "random.npz", "--no-checks", "--strategy", strategy, "--store", store]
+    subprocess.run([str(tool), *words], cwd=folder, check=True, capture_output=True)
+    output = folder / "server.txt"
+    with output.open("wb") as out:
+        process = subprocess.Popen(
+            [str(tool), "study", "serve", "crowd", "--store", store, "--workers", str(workers), "--port", "0",
+             "--no-browser"], cwd=folder, stdout=out, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        for _ in range(600):
+            found = re.search(r"http://([\d.]+):(\d+)/\s", output.read_text())
+            if found and "Stop with" in output.read_text():
+                break
+            time.sleep(0.1)
+        else:
+            raise SystemExit(f"the server did not start: {output.read_text()}")
+        time.sleep(3 if workers > 1 else 0)  # the others need a moment, too
+        yield found[1], int(found[2])
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        complaints = [line for line in output.read_text().splitlines() if "Error" in line or "not saved" in line]
+        print("\n".join(complaints[:10]), file=sys.stderr)
+
+
+def milliseconds(seconds: Sequence[float]) -> str:
+    """Return the quantiles that people feel."""
+    if not seconds:
+        return "nobody was served"
+    return "  ".join(f"{1e3 * float(np.quantile(seconds, q)):>7.0f}" for q in (0.5, 0.95, 0.99, 1.0))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--workers", type=int, help="processes (default 1 for SQLite, 2 for PostgreSQL)")
+    parser.add_argument("--people", type=int, default=500)
+    parser.add_argument(
+        "--think", type=float, default=2.0, metavar="SECONDS", help="on average, between half and 1.5 of it"
+    )
+    parser.add_argument(
+        "--ramp", type=float, default=30.0, metavar="SECONDS", help="in which people come, not measured"
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="that are measured")
+    parser.add_argument("--states", type=int, default=1000)
+    parser.add_argument("--objectives", type=int, default=3)
+    parser.add_argument("--horizon", type=int, default=20)
+    parser.add_argument("--strategy", default="careful")
+    given = parser.parse_args(arguments)
+    workers = given.workers or (2 if given.store == "postgresql" else 1)
+    problem = decision_process(given.states, given.objectives, given.horizon)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with database(given.store, folder) as store:
+            with served(problem, store, workers, given.strategy, folder) as address:
+                measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
+            with open_store(store, write=False) as kept:
+                logs = kept.logs("crowd")
+    answers = sum(event["event"] == "answer" for events in logs.values() for event in events)
+    print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "
+          f"H = {given.horizon}, {given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
+    print(f"{len(measured.answer):,} answers in {given.seconds:g} s: {len(measured.answer) / given.seconds:.0f} a second; "
+          f"{measured.begun:,} began, {measured.finished:,} finished; {answers:,} answers kept")  # fmt: skip
+    print(f"{'milliseconds':<28} {'p50':>7}  {'p95':>7}  {'p99':>7}  {'most':>7}")
+    print(f"{'sending an answer':<28} {milliseconds(measured.form)}")
+    print(f"{'the next page':<28} {milliseconds(measured.page)}")
+    print(f"{'both':<28} {milliseconds(measured.answer)}")
+    requests = [*measured.form, *measured.page]
+    worst = 1e3 * float(np.quantile(requests, 0.95)) if requests else float("inf")
+    print(f"{'all requests':<28} {milliseconds(requests)}")
+    met = worst < TARGET and not measured.errors
+    print(
+        f"{len(measured.errors)} errors{': ' + '; '.join(sorted(set(measured.errors))[:3]) if measured.errors else ''}"
+    )
+    print(f"95% of all requests within {worst:.0f} ms, below {TARGET:g} ms and no errors: {'met' if met else 'MISSED'}")
+
+
+if __name__ == "__main__":
+    main()

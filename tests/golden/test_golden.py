@@ -1,0 +1,199 @@
+"""A file of each version of each format, kept as it was written: it loads for ever, and comes to what it came to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.golden import make
+from tests.golden.make import HERE
+from tradeoff import Answer, Interview, load
+from tradeoff.errors import LogError
+from tradeoff.interview import FORMAT, READABLE, read_log
+from tradeoff.stores import JsonLines, open_store
+from tradeoff.studies import Desk, Session, Study
+from tradeoff.studies.checks import flags
+from tradeoff.studies.export import answer_rows, participant_rows
+
+EXPECTED: dict[str, dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
+LOGS = sorted(path.name for path in HERE.glob("log-*.jsonl"))
+
+
+def copied(name: str, folder: Path) -> Path:
+    return Path(shutil.copy(HERE / name, folder / name))
+
+
+def same(interview: Interview, expected: dict[str, Any]) -> None:
+    found = make.came_to(interview)
+    assert found.keys() == expected.keys()
+    for what, then in expected.items():
+        if isinstance(then, list | float):
+            np.testing.assert_allclose(found[what], then, rtol=0, atol=1e-9, err_msg=what)
+        else:
+            assert found[what] == then, what
+
+
+def problem_of(header: dict[str, Any]) -> Any:
+    name: str = header["problem_name"]
+    return load(HERE / f"{name}{'.json' if name.endswith('bicycles') else '.toml'}")
+
+
+# --- problems --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("*-walk.[tn]*")))
+def test_a_model_is_what_it_was(name: str) -> None:
+    found, made = load(HERE / name), make.mdp()
+    assert found.fingerprint == made.fingerprint == "2c0f32a6d88128a8b66bfae43c9e2a69"
+    assert found.title == made.title and dict(found.places) == dict(made.places)
+    weights = np.array([[1.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
+    assert [a.value.tolist() for a in found.best(weights)] == [a.value.tolist() for a in made.best(weights)]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("problem-*-bicycles.json")))
+def test_a_catalogue_is_what_it_was(name: str) -> None:
+    found, made = load(HERE / name), make.catalogue()
+    assert found.fingerprint == made.fingerprint == "a15423e2412e535dd6b9602ed6630b61"
+    assert found.values.tolist() == made.values.tolist() and found.names == made.names and found.labels == made.labels
+    assert (found.title, found.about, found.objectives) == (made.title, made.about, made.objectives)
+
+
+# --- logs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_replays_to_the_end_that_was_recorded(name: str, tmp_path: Path) -> None:
+    with JsonLines.open(copied(name, tmp_path)) as log:
+        events = log.read()
+    assert events == read_log((HERE / name).read_text(encoding="utf-8"))
+    version = name.removesuffix(".jsonl").split("-")[1]
+    assert events[0]["format"] == f"tradeoff-log/{version}"
+    interview = Interview.resume(problem_of(events[0]), events)
+    same(interview, EXPECTED[name])
+    # Nothing but the notes of others is left out, and what is there is what was written.
+    own = ("header", "question", "answer", "skip", "retraction")
+    assert list(interview.log) == [event for event in events if event["event"] in own]
+    if events[-1]["event"] == "end":
+        np.testing.assert_allclose(events[-1]["weights"], interview.recommendation.weights, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_can_be_gone_on_with_wherever_it_broke_off(name: str) -> None:
+    events = read_log((HERE / name).read_text(encoding="utf-8"))
+    problem = problem_of(events[0])
+    for end in range(1, len(events), 5):
+        interview = Interview.resume(problem, events[:end])
+        interview.replay(events[end:])
+        same(interview, EXPECTED[name])
+    half = Interview.resume(problem, events[: len(events) // 2])
+    while half.ask() is not None:
+        half.tell(Answer.FIRST)
+    assert half.finished
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_a_session_too(name: str) -> None:
+    events = read_log((HERE / name).read_text(encoding="utf-8"))
+    checks = any(event["event"] == "check" for event in events)
+    session = Session.resume(problem_of(events[0]), events, checks=checks)
+    assert session.ask() is None and session.events[: len(events)] == events
+    same(session.interview, EXPECTED[name])
+    assert set(flags(events).values()) == ({"passed"} if checks else {"not asked"})
+
+
+def test_the_first_version_was_shown_as_it_was_asked() -> None:
+    """It knew no sides: what was asked first was shown first."""
+    events = read_log((HERE / "log-1.jsonl").read_text(encoding="utf-8"))
+    assert not any({"sides", "left"} & event.keys() for event in events)
+    interview = Interview.resume(problem_of(events[0]), events)
+    assert set(interview.sides_shown().values()) == {"first"} and interview.sides is None
+
+
+def test_golden_logs_hold_everything_that_a_log_can_hold() -> None:
+    kinds = {version: set[str]() for version in READABLE}
+    for name in LOGS:
+        events = read_log((HERE / name).read_text(encoding="utf-8"))
+        kinds[events[0]["format"]] |= {event["event"] for event in events}
+    plain = {"header", "question", "answer", "skip", "retraction"}
+    assert kinds["tradeoff-log/1"] == plain
+    assert kinds["tradeoff-log/2"] == plain | {"check", "check-answer", "check-retraction", "end"}
+
+
+@pytest.mark.parametrize("change", ["format", "problem", "question"])
+def test_a_log_that_was_changed_is_not_taken_for_golden(change: str) -> None:
+    """What the tests above rely on: replay notices."""
+    events = read_log((HERE / "log-1.jsonl").read_text(encoding="utf-8"))
+    problem = problem_of(events[0])
+    if change == "question":
+        events[3]["first"][0] += 1e-6
+    else:
+        events[0][change] += "0"
+    with pytest.raises(LogError):
+        Interview.resume(problem, events)
+
+
+# --- studies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("study-*.jsonl")))
+def test_a_study_is_read_with_its_problem_and_goes_on(name: str) -> None:
+    with open_store("memory:") as store:
+        store.create("studies", "cycling", read_log((HERE / name).read_text(encoding="utf-8")))
+        assert Study.names(store) == ["cycling"]
+        study, problem = Study.read(store, "cycling"), Study.problem_of(store, "cycling")
+        assert problem.fingerprint == make.catalogue().fingerprint == study.fingerprint
+        assert (study.strategy, study.settings, study.seed) == ("paper", {"max_questions": 30}, 7)
+        assert study.texts == {"title": "Bicycles é"} and study.checks and study.open
+        desk = Desk(study, problem, store)
+        token = desk.open()
+        desk.answer(token, 1, Answer.FIRST)
+        assert store.read("cycling", token)[0]["settings"]["max_questions"] == 30
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("store-*.db")))
+def test_a_database_opens_replays_and_goes_on(name: str, tmp_path: Path) -> None:
+    path = copied(name, tmp_path)
+    with open_store(f"sqlite:///{path}") as store:  # the newest tables are made of the older ones
+        study, problem = Study.read(store, "cycling"), Study.problem_of(store, "cycling")
+        logs = store.logs("cycling")
+        ann, bob = logs.values()
+        same(Interview.resume(problem, ann), EXPECTED[f"{name} ann"])
+        same(Interview.resume(problem, bob), EXPECTED[f"{name} bob"])
+        first, second = participant_rows(problem, logs)
+        assert first["finished"] and not second["finished"] and not first["flagged"] and second["answers"] == 3
+        assert len(answer_rows(problem, logs)) == first["answers"] + 2 + 3
+        desk = Desk(study, problem, store)
+        with desk.session(list(logs)[1]) as session:
+            while (asked := session.ask()) is not None:
+                session.tell(asked.turn, Answer.FIRST)
+    with open_store(f"sqlite:///{path}", write=False) as store:
+        assert store.logs("cycling")[list(logs)[1]][: len(bob)] == bob
+        assert all(row["finished"] for row in participant_rows(problem, store.logs("cycling")))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("store-*.db")))
+def test_a_database_is_of_the_version_in_its_name(name: str, tmp_path: Path) -> None:
+    path = copied(name, tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        (version,) = connection.execute("SELECT version_num FROM tradeoff_version").fetchone()
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)  # nothing is missing beside it
+    assert name == f"store-{version}.db"
+
+
+# --- who changes a format --------------------------------------------------------------------------------------------
+
+
+def test_every_format_that_is_written_has_a_golden_file() -> None:
+    """Whoever raises a version runs ``python -m tests.golden.make`` and keeps what it wrote."""
+    for kind, name in make.versions().items():
+        assert (HERE / name).exists(), f"there is no golden file of the current format of {kind}: {name}"
+    assert {f"log-{version.rpartition('/')[2]}.jsonl" for version in READABLE} <= set(LOGS)
+    assert READABLE[-1] == FORMAT and set(LOGS) <= EXPECTED.keys()

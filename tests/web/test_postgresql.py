@@ -1,0 +1,283 @@
+"""Several processes on one PostgreSQL: whichever of them is asked, nothing is lost and nothing counts twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import postgresql
+from tests.web.servers import TOOL, Server, begin, turn_of
+from tradeoff import Interview, load
+from tradeoff.stores import open_store
+from tradeoff.studies import Study
+
+pytestmark = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="processes are looked at as Linux shows them")
+
+STUDY = "walks"
+WORDS = ("dependent", "--strategy", "paper")
+
+
+def tool(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(TOOL), *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.05)
+
+
+def listeners(port: int) -> int:
+    """Return how many sockets listen at a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return sum(int(row[1].rpartition(":")[2], 16) == port and row[3] == "0A" for row in rows)
+
+
+def workers(server: Server) -> list[int]:
+    """Return the further processes that serve."""
+    pid = server.process.pid
+    below = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [int(one) for one in below if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def work_done(pid: int) -> int:
+    """Return how long a process has worked, in ticks of the system."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def served(folder: Path, address: str, *more: str) -> Server:
+    """Return a server with two processes, both of them ready."""
+    server = Server(folder, "study", "serve", STUDY, "--workers", "2", "--store", address, *more)
+    until(lambda: listeners(server.port) == 2, 60)
+    return server
+
+
+@pytest.fixture
+def study(postgresql_address: str, tmp_path: Path) -> str:
+    made = tool("study", "create", STUDY, *WORDS, "--store", postgresql_address, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    return postgresql_address
+
+
+@pytest.fixture
+def server(study: str, tmp_path: Path) -> Iterator[Server]:
+    with served(tmp_path, study) as running:
+        yield running
+
+
+def kept(address: str) -> dict[str, list[dict[str, Any]]]:
+    with open_store(address, write=False) as store:
+        return store.logs(STUDY)
+
+
+def replies(events: list[dict[str, Any]]) -> list[str]:
+    kinds = ("answer", "skip", "check-answer")
+    return [event.get("answer", "skip") for event in events if event["event"] in kinds]
+
+
+def together(*calls: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# --- two processes, one person ---------------------------------------------------------------------------------------
+
+
+def test_both_processes_serve_everybody_and_everything_is_kept_exactly_once(server: Server, study: str) -> None:
+    acknowledged: dict[str, list[str]] = {}
+    statuses: Counter[int] = Counter()
+    (second,) = workers(server)
+    before = [work_done(pid) for pid in (server.process.pid, second)]
+
+    def asked(method: str, path: str, **sent: Any) -> dict[str, Any]:
+        with server.client() as client:  # a new connection each time: the kernel chooses the process anew
+            done = client.request(method, path, **sent)
+        statuses[done.status_code] += 1
+        assert done.status_code in (200, 201), done.text
+        found: dict[str, Any] = done.json()
+        return found
+
+    def person(seed: int) -> None:
+        rng = random.Random(seed)
+        state = asked("POST", "/api/interviews")
+        token, said = state["id"], []
+        here = f"/api/interviews/{token}"
+        while not state["finished"]:
+            again = asked("GET", f"{here}/question")
+            assert again == {key: value for key, value in state.items() if key != "id"}  # whoever is asked
+            answer = rng.choice(["first", "second", "same", "skip"])
+            state = asked("POST", f"{here}/answers", json={"turn": state["turn"], "answer": answer})
+            said.append(answer)
+        acknowledged[token] = said
+
+    together(*(lambda seed=seed: person(seed) for seed in range(6)))  # type: ignore[misc]
+    assert len(acknowledged) == 6 and set(statuses) == {200, 201}
+    assert all(work_done(pid) > was for pid, was in zip((server.process.pid, second), before, strict=True))
+    logs = kept(study)
+    assert logs.keys() == acknowledged.keys()
+    problem = load("dependent")
+    for token, said in acknowledged.items():
+        assert replies(logs[token]) == said
+        assert logs[token][-1]["event"] == "end" and Interview.resume(problem, logs[token]).finished
+        assert sum(event["event"] == "end" for event in logs[token]) == 1
+
+
+def test_what_is_sent_to_both_at_the_same_moment_counts_once(server: Server, study: str) -> None:
+    with server.client() as client:
+        token = client.post("/api/interviews").json()["id"]
+    won = []
+    for turn in range(1, 9):
+        ready = threading.Barrier(6)
+        done: list[tuple[int, str]] = []
+
+        def submit(said: str, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
+            with server.client() as own:
+                own.get("/health")  # connected, to one of them
+                ready.wait()
+                sent = own.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": said})
+                done.append((sent.status_code, said))
+
+        together(*(lambda said=said: submit(said) for said in ("first", "second", "same", "skip", "first", "second")))  # type: ignore[misc]
+        assert sorted(status for status, _ in done) == [200, 409, 409, 409, 409, 409], done
+        won += [said for status, said in done if status == 200]
+    assert replies(kept(study)[token]) == won
+
+
+def test_a_page_and_an_undo_are_seen_by_both_at_once(server: Server) -> None:
+    with server.client() as client:
+        here = begin(client)
+    for step in range(1, 13):
+        with server.client() as client:
+            assert turn_of(client.get(here).text) == step
+            path, sent = ("undo", {}) if step % 3 == 0 else ("answer", {"answer": "left"})
+            done = client.post(f"{here}/{path}", data={"turn": str(step), **sent})
+            assert done.headers["location"] == here  # without a notice that it came too late
+
+
+# --- killed, stopped, gone -------------------------------------------------------------------------------------------
+
+
+def test_processes_end_with_the_first_and_a_restart_goes_on_at_the_same_question(study: str, tmp_path: Path) -> None:
+    with served(tmp_path, study) as server:
+        with server.client() as client:
+            here = begin(client)
+            for turn in ("1", "2"):
+                assert client.post(f"{here}/answer", data={"turn": turn, "answer": "right"}).status_code == 303
+            before = client.get(here).text
+        (second,) = workers(server)
+        assert alive(second)
+        server.kill()
+        until(lambda: not alive(second), 10)
+        until(lambda: listeners(server.port) == 0, 5)
+    with served(tmp_path, study, "--port", str(server.port)) as again:
+        for _ in range(6):
+            with again.client() as client:
+                assert client.get(here).text == before
+        (second,) = workers(again)
+        assert again.stop() == 0  # and Ctrl-C ends both
+        until(lambda: not alive(second), 5)
+    assert "Traceback" not in again.output.read_text(encoding="utf-8")
+
+
+def test_a_database_that_goes_away_is_said_and_when_it_is_back_answers_work_again(tmp_path: Path) -> None:
+    if postgresql.programs() is None and not os.environ.get("CI"):
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    with postgresql.cluster() as database:
+        address = postgresql.new_database(database.address, "study")
+        made = tool("study", "create", STUDY, *WORDS, "--store", address, folder=tmp_path)
+        assert made.returncode == 0, made.stderr
+        with served(tmp_path, address) as server:
+            with server.client() as client:
+                token = client.post("/api/interviews").json()["id"]
+            here = f"/api/interviews/{token}/answers"
+            assert answered(server, here, 1).status_code == 200
+            database.stop()
+            for _ in range(4):  # to both of them
+                refused = answered(server, here, 2)
+                assert refused.status_code == 503 and "not saved" in refused.json()["error"]
+                with server.client() as client:
+                    assert client.get(f"/i/{token}").status_code == 503
+                    assert client.post("/api/interviews").status_code == 503
+                    assert client.get("/health").status_code == 200
+            database.start()
+            assert answered(server, here, 2).status_code == 200
+            for turn in range(3, 9):
+                assert answered(server, here, turn).status_code == 200
+            assert answered(server, here, 2).status_code == 409
+        logs = kept(address)
+        assert list(logs) == [token] and replies(logs[token]) == ["first"] * 8
+        assert "Traceback" not in server.output.read_text(encoding="utf-8")
+
+
+def answered(server: Server, path: str, turn: int) -> httpx.Response:
+    with server.client() as client:
+        return client.post(path, json={"turn": turn, "answer": "first"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("postgresql://ann:geheim@127.0.0.1:1/study", "refused"),
+        ("postgresql://ann:geheim@no-such-host.invalid/study", "no-such-host.invalid"),
+        ("postgresql+psycopg://ann:geheim@127.0.0.1:1/study", "refused"),
+        ("THERE", "does not exist"),
+    ],
+)
+def test_a_database_that_is_not_there_is_one_line_without_the_password(
+    postgresql_server: str, tmp_path: Path, wrong: str, message: str
+) -> None:
+    if wrong == "THERE":  # a server that answers, and has no such database
+        wrong = postgresql_server.replace("postgres@", "postgres:geheim@") + "/nothing"
+    for words in (("study", "serve", STUDY), ("study", "list"), ("study", "create", "x", "dependent"), ("serve", *WORDS)):
+        done = tool(*words, "--store", wrong, folder=tmp_path)
+        assert done.returncode == 4, done.stderr
+        assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("error: ") and message in done.stderr
+        assert "geheim" not in done.stderr + done.stdout
+
+
+def test_a_database_of_somebody_else_is_left_as_it_is(postgresql_address: str, tmp_path: Path) -> None:
+    import psycopg
+
+    with psycopg.connect(postgresql_address, autocommit=True) as connection:
+        connection.execute("CREATE TABLE events (mine TEXT)")
+        done = tool("study", "create", STUDY, *WORDS, "--store", postgresql_address, folder=tmp_path)
+        assert done.returncode == 4 and "not ours" in done.stderr
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        assert tables == [("events",)]
+
+
+def test_a_study_on_postgresql_is_listed_and_exported_while_it_is_served(
+    server: Server, study: str, tmp_path: Path
+) -> None:
+    with server.client() as client:
+        token = client.post("/api/interviews").json()["id"]
+        assert answered(server, f"/api/interviews/{token}/answers", 1).status_code == 200
+    links = tool("study", "list", "--links", STUDY, "--store", study, folder=tmp_path)
+    assert links.stdout == f"/i/{token}\n"
+    done = tool("study", "export", STUDY, "--store", study, "--out", "data", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "data" / "answers.csv").read_text(encoding="utf-8").splitlines()) == 2
+    with open_store(study, write=False) as store:
+        assert Study.problem_of(store, STUDY).fingerprint == load("dependent").fingerprint
