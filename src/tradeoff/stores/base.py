@@ -120,5 +120,6 @@ def open_store(address: str, *, write: bool = True) -> Store:
 
             return Sql(address, write=write)
     raise ArgumentError(
-        f"there is no store {address!r:.200}; use sqlite:///FILE, postgresql://USER@HOST/DATABASE, folder:PATH or memory:"
+        f"there is no store {address.rpartition('@')[2]!r:.200}; "
+        "use sqlite:///FILE, postgresql://USER@HOST/DATABASE, folder:PATH or memory:"
     )

@@ -85,7 +85,7 @@ class Sql(Closing):
     def where(self) -> str:
         """The database as people know it, without a password."""
         path = _database_file(self.url)
-        return str(path) if path is not None else self.url.render_as_string(hide_password=True)
+        return str(path) if path is not None else self.url.set(query={}).render_as_string(hide_password=True)
 
     @property
     def shared(self) -> bool:
@@ -236,7 +236,8 @@ def _url(address: str) -> URL:
         url = make_url(address)
     except (sa.exc.ArgumentError, ValueError):
         raise ArgumentError(
-            f"{address!r:.200} is not the address of a database; write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+            f"{address.rpartition('@')[2]!r:.200} is not the address of a database; "
+            "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
         ) from None
     if url.get_backend_name() == "postgresql":
         try:
@@ -317,5 +318,5 @@ def _named(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
         yield
     except sa.exc.SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
-        shown = url.database if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+        shown = _database_file(url) or url.set(query={}).render_as_string(hide_password=True)
         raise StoreError(f"{what}: {shown}: {reason}; put that right and try again") from error

@@ -66,7 +66,7 @@ class Study:
         from tradeoff.interview import Interview
 
         try:
-            Interview(problem, **self.interview_settings())
+            Interview(problem, sides=self.seed, **self.interview_settings())
         except TypeError as error:
             raise ArgumentError(f"the strategy {self.strategy!r} does not know that setting: {error}") from None
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import views
+from tradeoff.apps.web.threads import aside
 from tradeoff.interview import Event
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Desk
@@ -23,7 +23,7 @@ MOST_LINKS = 1_000
 async def overview(request: Request) -> Response:
     """Show everybody who takes part."""
     desk, problem = _checked(request)
-    page = await run_in_threadpool(_overview, desk, problem, request.path_params["secret"])
+    page = await aside(_overview, desk, problem, request.path_params["secret"])
     return HTMLResponse(page)
 
 
@@ -67,7 +67,7 @@ async def links(request: Request) -> Response:
     if not (count.isascii() and count.isdigit() and 1 <= int(count[:5]) <= MOST_LINKS):
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
     for _ in range(int(count)):
-        await run_in_threadpool(desk.open)
+        await aside(desk.open)
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 
@@ -77,7 +77,7 @@ async def export(request: Request) -> Response:
     format = request.query_params.get("format", "csv")
     if format not in FORMATS:
         raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
-    data = await run_in_threadpool(_zip, desk, problem, format)
+    data = await aside(_zip, desk, problem, format)
     disposition = {"content-disposition": f'attachment; filename="{desk.study.name}.zip"'}
     return Response(data, media_type="application/zip", headers=disposition)
 

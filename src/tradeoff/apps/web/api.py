@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web.openapi import ANSWERS, document
+from tradeoff.apps.web.threads import aside
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Lottery, Objective, Recommendation
 from tradeoff.sources import AnyProblem
@@ -32,7 +32,7 @@ async def begin(request: Request) -> Response:
         with desk.session(token) as session:
             return {"id": token, **question_data(problem, session)}
 
-    return JSONResponse(await run_in_threadpool(work), 201)
+    return JSONResponse(await aside(work), 201)
 
 
 async def question(request: Request) -> Response:
@@ -67,7 +67,7 @@ async def recommendation(request: Request) -> Response:
         with _desk(request).session(request.path_params["id"]) as session:
             return recommendation_data(problem, session.recommendation, session)
 
-    return JSONResponse(await run_in_threadpool(work))
+    return JSONResponse(await aside(work))
 
 
 async def openapi(request: Request) -> Response:
@@ -83,7 +83,7 @@ async def _with_session(request: Request, move: Any) -> Response:
             move(session)
             return question_data(problem, session)
 
-    return JSONResponse(await run_in_threadpool(work))
+    return JSONResponse(await aside(work))
 
 
 # --- data ------------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import views
+from tradeoff.apps.web.threads import aside
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
 from tradeoff.sources import AnyProblem
@@ -41,13 +41,13 @@ async def begin(request: Request) -> Response:
     desk = _desk(request)
     if not desk.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    token = await run_in_threadpool(desk.open)
+    token = await aside(desk.open)
     return _to(f"/i/{token}")
 
 
 async def question(request: Request) -> Response:
     """Show the question to be answered, or go on to the result when there is none."""
-    page = await run_in_threadpool(_question_page, _desk(request), _token(request), _notice(request))
+    page = await aside(_question_page, _desk(request), _token(request), _notice(request))
     return _to(f"/i/{_token(request)}/result") if page is None else HTMLResponse(page)
 
 
@@ -76,7 +76,7 @@ async def answer(request: Request) -> Response:
     token, form = _token(request), await _form(request)
     turn, said = _whole(form, "turn"), form.get("answer", "")
     try:
-        await run_in_threadpool(_answer, _desk(request), token, turn, said)
+        await aside(_answer, _desk(request), token, turn, said)
     except TurnError:
         return _to(f"/i/{token}?notice=answered")
     return _to(f"/i/{token}")
@@ -108,7 +108,7 @@ async def undo(request: Request) -> Response:
     number = _whole(form, "number") if "number" in form else None
     turn = _whole(form, "turn") if "turn" in form else None
     try:
-        await run_in_threadpool(_desk(request).undo, token, number, turn)
+        await aside(_desk(request).undo, token, number, turn)
     except TurnError:
         return _to(f"/i/{token}?notice=changed")
     except ArgumentError:
@@ -118,7 +118,7 @@ async def undo(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """Show what was found out so far."""
-    page = await run_in_threadpool(_result_page, _desk(request), _token(request), _notice(request))
+    page = await aside(_result_page, _desk(request), _token(request), _notice(request))
     return HTMLResponse(page)
 
 
@@ -151,14 +151,14 @@ async def own_log(request: Request) -> Response:
             return lines(session)
 
     disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
-    return Response(await run_in_threadpool(read), media_type="application/jsonl", headers=disposition)
+    return Response(await aside(read), media_type="application/jsonl", headers=disposition)
 
 
 async def picture(request: Request) -> Response:
     """Give the problem's own picture of a state."""
     state = request.query_params.get("state", "")
     pictures: Mapping[str, bytes] = getattr(request.app.state.problem, "pictures", {})
-    found = await run_in_threadpool(pictures.get, state) if pictures else None
+    found = await aside(pictures.get, state) if pictures else None
     if found is None:
         raise missing("pictures", state[:40])
     return Response(found, media_type="image/png", headers={"cache-control": "private, max-age=86400"})

@@ -1,0 +1,327 @@
+"""The store in a database: one writer, many who wait for it, and tables that agree with their migrations."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from tradeoff.errors import ArgumentError, StoreError
+from tradeoff.stores import ConflictError, open_store
+from tradeoff.stores.schema import VERSION_TABLE, check_schema, metadata
+from tradeoff.stores.sql import Sql
+
+HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'logs.db'}"
+    database: str = request.getfixturevalue("postgresql_address")
+    return database
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Sql]:
+    with Sql(address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def engine(address: str) -> Iterator[sa.Engine]:
+    """A way in that shares nothing with the store."""
+    made = sa.create_engine(address.replace("postgresql://", "postgresql+psycopg://"), poolclass=sa.pool.NullPool)
+    yield made
+    made.dispose()
+
+
+def together(*calls: Callable[[], None], within: float = 60) -> None:
+    """Call everything at once; whatever is raised is raised here, and whoever waits for ever is named."""
+    raised: list[BaseException] = []
+
+    def guarded(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(call,), daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + within
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if raised:
+        raise raised[0]
+    assert not any(thread.is_alive() for thread in threads), "somebody still waits"
+
+
+# --- durable when it returns -----------------------------------------------------------------------------------------
+
+
+def test_what_append_has_returned_from_is_seen_by_everybody_else(store: Sql, engine: sa.Engine) -> None:
+    """Group commit: many wait for one commit, and none of them is told before it."""
+    people = [f"p{i}" for i in range(12)]
+    for name in people:
+        store.create("people", name, [HEADER])
+    wanted = sa.text(
+        "SELECT e.body FROM events e JOIN logs l ON e.log = l.id WHERE l.name = :name AND e.position = :position"
+    )
+
+    def write(name: str) -> None:
+        for position in range(1, 9):
+            event = {"event": "answer", "by": name, "position": position}
+            store.append("people", name, [event], after=position)
+            with engine.connect() as fresh:
+                body = fresh.execute(wanted, {"name": name, "position": position}).scalar_one()
+            assert json.loads(body) == event
+
+    together(*(lambda name=name: write(name) for name in people))  # type: ignore[misc]
+    assert [len(events) for events in store.logs("people").values()] == [9] * len(people)
+
+
+def test_many_writes_share_a_commit(tmp_path: Path) -> None:
+    """What has come in while the last commit was under way goes into the next one together."""
+    path = tmp_path / "logs.db"
+    with Sql(f"sqlite:///{path}") as store:
+        people = [f"p{i}" for i in range(40)]
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # holds the writer up, as a slow disk does
+            threads = [threading.Thread(target=store.create, args=("people", name, [HEADER])) for name in people]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.5)
+            assert all(thread.is_alive() for thread in threads)  # nobody is told what is not durable yet
+            assert store.names("people") == []  # and who reads does not wait
+            commits: list[object] = []
+            assert store._engine is not None
+            sa.event.listen(store._engine, "commit", commits.append)
+            other.execute("COMMIT")
+        for thread in threads:
+            thread.join(20)
+        assert sorted(store.names("people")) == sorted(people)
+        assert len(commits) < 10  # not one each
+
+
+def test_one_that_is_refused_takes_nobody_with_it(store: Sql) -> None:
+    store.create("people", "ann", [HEADER])
+    done: list[str] = []
+
+    def write(name: str) -> None:
+        try:
+            store.create("people", name, [HEADER])
+            done.append(name)
+        except ConflictError:
+            done.append(f"no {name}")
+
+    together(*(lambda name=name: write(name) for name in ["ann", "bob", "ann", "cid", "dee", "ann"]))  # type: ignore[misc]
+    assert sorted(done) == ["bob", "cid", "dee", "no ann", "no ann", "no ann"]
+    assert sorted(store.names("people")) == ["ann", "bob", "cid", "dee"]
+
+
+def test_a_commit_is_on_the_disk_and_not_only_with_the_system(tmp_path: Path) -> None:
+    with Sql(f"sqlite:///{tmp_path / 'logs.db'}") as store:
+        assert store._engine is not None
+        with store._engine.connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+            assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+# --- a writer that ends ----------------------------------------------------------------------------------------------
+
+
+def end(thread: threading.Thread) -> None:
+    """End a thread from outside: whatever it does next raises."""
+    assert thread.ident is not None
+    assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is ended on purpose
+def test_a_writer_that_dies_is_reported_and_not_waited_for(tmp_path: Path) -> None:
+    with Sql(f"sqlite:///{tmp_path / 'logs.db'}") as store:
+        store.create("people", "ann", [HEADER])
+        assert store._writer is not None
+        end(store._writer)
+
+        def write() -> None:
+            store.append("people", "ann", [{"event": "answer"}], after=1)
+
+        for _ in range(2):  # the one it took with it, and the one that comes later
+            with pytest.raises(StoreError, match="not saved"):
+                together(write, within=5)
+        assert store.read("people", "ann") == [HEADER]
+
+
+def test_closing_while_others_write_leaves_nobody_waiting(tmp_path: Path) -> None:
+    """Each of them hears: saved, and then it is there, or not saved."""
+    for attempt in range(4):
+        path = tmp_path / f"logs{attempt}.db"
+        store = Sql(f"sqlite:///{path}")
+        saved: list[str] = []
+
+        def write(who: int, store: Sql = store, saved: list[str] = saved) -> None:
+            for i in range(1000):
+                try:
+                    store.create("people", f"p{who}-{i}", [HEADER])
+                except StoreError:
+                    return
+                saved.append(f"p{who}-{i}")
+
+        def close(store: Sql = store, pause: float = 0.02 * attempt) -> None:
+            time.sleep(pause)
+            store.close()
+
+        together(close, *(lambda who=who: write(who) for who in range(6)), within=5)  # type: ignore[misc]
+        with open_store(f"sqlite:///{path}", write=False) as again:
+            assert set(again.names("people")) == set(saved)
+
+
+def test_closing_twice_is_no_harm_and_then_nothing_works(store: Sql) -> None:
+    store.create("people", "ann", [HEADER])
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="not open for writing"):
+        store.append("people", "ann", [HEADER], after=1)
+    for look in (lambda: store.read("people", "ann"), lambda: store.names("people"), lambda: store.logs("people")):
+        with pytest.raises(StoreError, match="closed"):
+            look()
+
+
+def test_closing_gives_the_file_back(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'logs.db'}"
+    first = Sql(address)
+    with pytest.raises(StoreError, match="in use"):
+        Sql(address)
+    first.create("people", "ann", [HEADER])
+    first.close()
+    with Sql(address) as second:
+        assert second.names("people") == ["ann"]
+    assert not (tmp_path / "logs.db-wal").exists()  # everything is in the one file
+
+
+# --- others who read and write ---------------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from tradeoff.stores import open_store
+with open_store(sys.argv[1]) as store:
+    store.create("people", "ann", [{"event": "header"}])
+    for i in range(1, 200):
+        store.append("people", "ann", [{"event": "answer", "number": i}], after=i)
+        print(i, flush=True)
+"""
+
+
+def test_who_reads_while_another_process_writes_sees_a_whole_beginning(address: str) -> None:
+    """Everything that was acknowledged, in order, and nothing half."""
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, address], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    looks = 0
+    try:
+        while line := writer.stdout.readline():
+            if int(line) % 20:
+                continue
+            with open_store(address, write=False) as store:
+                events = store.read("people", "ann")
+            assert len(events) > int(line)
+            assert [event["number"] for event in events[1:]] == list(range(1, len(events)))
+            looks += 1
+    finally:
+        assert writer.wait(30) == 0
+        writer.stdout.close()
+    assert looks == 9
+
+
+def test_who_only_reads_cannot_write(address: str) -> None:
+    with open_store(address) as store:
+        store.create("people", "ann", [HEADER])
+    with open_store(address, write=False) as store:
+        for write in (lambda: store.append("people", "ann", [HEADER], after=1), lambda: store.create("x", "y", [HEADER])):
+            with pytest.raises(StoreError, match="not open for writing"):
+                write()
+        assert store.read("people", "ann") == [HEADER]
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def tables(engine: sa.Engine) -> set[str]:
+    with engine.connect() as connection:
+        return set(sa.inspect(connection).get_table_names())
+
+
+def test_an_empty_database_gets_everything_and_a_second_look_changes_nothing(engine: sa.Engine) -> None:
+    for _ in range(2):
+        check_schema(engine, "here", upgrade=True)
+        assert tables(engine) == {"logs", "events", VERSION_TABLE}
+        with engine.connect() as connection:
+            found = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
+        assert found == ["0001"]
+
+
+def test_an_empty_database_is_left_empty_by_who_only_looks(engine: sa.Engine) -> None:
+    with pytest.raises(StoreError, match="holds nothing"):
+        check_schema(engine, "here", upgrade=False)
+    assert tables(engine) == set()
+
+
+def test_the_migrations_make_the_tables_that_the_program_uses(engine: sa.Engine) -> None:
+    check_schema(engine, "here", upgrade=True)
+
+    def differences(against: sa.MetaData) -> Any:
+        with engine.connect() as connection:
+            options = {"version_table": VERSION_TABLE, "compare_type": True, "compare_server_default": True}
+            return compare_metadata(MigrationContext.configure(connection, opts=options), against)
+
+    assert differences(metadata) == []
+    other = sa.MetaData()  # and the comparison sees what is missing
+    for table in metadata.sorted_tables:
+        table.to_metadata(other)
+    other.tables["events"].append_column(sa.Column("more", sa.Text))
+    assert [change[0] for change in differences(other)] == ["add_column"]
+
+
+def test_two_who_open_a_new_database_at_once_make_it_once(postgresql_address: str) -> None:
+    def use(name: str) -> None:
+        with open_store(postgresql_address) as store:
+            store.create("people", name, [HEADER])
+
+    together(*(lambda name=name: use(name) for name in ("ann", "bob", "cid")))  # type: ignore[misc]
+    with open_store(postgresql_address, write=False) as store:
+        assert sorted(store.names("people")) == ["ann", "bob", "cid"]
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:geheim@127.0.0.1:port/study",
+        "postgres://ann:geheim@127.0.0.1/study",
+        "postgresql+asyncpg://ann:geheim@127.0.0.1/study",
+        "mysql://ann:geheim@127.0.0.1/study",
+        "postgresql://ann:geheim@127.0.0.1:1/study",
+        "postgresql://ann:ge%40heim@127.0.0.1:1/study",
+        "postgresql://127.0.0.1:1/study?user=ann&password=geheim",
+    ],
+)
+def test_no_error_says_the_password(address: str) -> None:
+    with pytest.raises((ArgumentError, StoreError)) as caught:
+        open_store(address)
+    assert "heim" not in str(caught.value) and "127.0.0.1" in str(caught.value)
