@@ -21,7 +21,9 @@ from tradeoff import Interview, load
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
 
-pytestmark = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="processes are looked at as Linux shows them")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="processes are looked at as Linux shows them"
+)
 
 STUDY = "walks"
 WORDS = ("dependent", "--strategy", "paper")
@@ -250,7 +252,12 @@ def test_a_database_that_is_not_there_is_one_line_without_the_password(
 ) -> None:
     if wrong == "THERE":  # a server that answers, and has no such database
         wrong = postgresql_server.replace("postgres@", "postgres:geheim@") + "/nothing"
-    for words in (("study", "serve", STUDY), ("study", "list"), ("study", "create", "x", "dependent"), ("serve", *WORDS)):
+    for words in (
+        ("study", "serve", STUDY),
+        ("study", "list"),
+        ("study", "create", "x", "dependent"),
+        ("serve", *WORDS),
+    ):
         done = tool(*words, "--store", wrong, folder=tmp_path)
         assert done.returncode == 4, done.stderr
         assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("error: ") and message in done.stderr

@@ -43,7 +43,9 @@ class Held:
 
 def held(events: list[Event], value: list[float], weights: list[float]) -> Held:
     asked = [(event["first"], event["second"]) for event in events if event["event"] == "question"]
-    said = [event.get("answer", event["event"]) for event in events if event["event"] in ("answer", "skip", "retraction")]
+    said = [
+        event.get("answer", event["event"]) for event in events if event["event"] in ("answer", "skip", "retraction")
+    ]
     return Held(asked, said, value, weights)
 
 

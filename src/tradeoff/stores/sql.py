@@ -7,6 +7,7 @@ second; nobody is told "saved" before the commit that holds their events has ret
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -30,6 +31,7 @@ from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, lo
 
 TOGETHER = 256  # writes that go into one transaction at most
 READERS = 8  # connections for reading
+GLANCE = 0.5  # seconds after which one looks whether the writer is still there
 PATIENCE = 10  # seconds to wait for a database that another program holds
 
 NOT_SAVED = "the answer was not saved"
@@ -79,7 +81,14 @@ class Sql(Closing):
             self._lock_file = hold(
                 path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program"
             )
+            self._create_private(path)
         _check_file(path)
+
+    @staticmethod
+    def _create_private(path: Path) -> None:
+        """Make a new file that only its owner can read: it will hold everybody's links."""
+        with contextlib.suppress(OSError):  # the database says better what is wrong
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
     @property
     def where(self) -> str:
@@ -145,12 +154,19 @@ class Sql(Closing):
         self._submit(folder, name, events, after)
 
     def _submit(self, folder: str, name: str, events: Events, after: int | None) -> None:
-        if self._writer is None or not self._writer.is_alive():
+        writer = self._writer
+        if writer is None:
             raise StoreError(f"{NOT_SAVED}: the store {self.where} is not open for writing")
         lines = [json.dumps(dict(event), allow_nan=False) for event in events]
         write = _Write(folder, name, lines, after)
         self._queue.put(write)
-        write.done.result()
+        while True:
+            alive = writer.is_alive()  # before waiting: what a writer did in its last moments is seen all the same
+            try:
+                return write.done.result(timeout=GLANCE)
+            except TimeoutError:
+                if not alive:
+                    raise StoreError(f"{NOT_SAVED}: the store {self.where} was closed") from None
 
     def _write_for_ever(self) -> None:
         """Take what has come in, write it in one transaction, and say so when it is durable."""
@@ -168,17 +184,11 @@ class Sql(Closing):
                 return
 
     def _write_batch(self, batch: list[_Write]) -> None:
-        refused: dict[int, StoreError] = {}
         try:
             assert self._engine is not None
             writing = self._engine.execution_options(writing=True)
             with _named(self.url, NOT_SAVED), writing.begin() as connection:
-                # In one order everywhere: two workers that lock the same logs in another order would wait for ever.
-                for i in sorted(range(len(batch)), key=lambda i: (batch[i].folder, batch[i].name, i)):
-                    try:
-                        _write(connection, batch[i])
-                    except StoreError as error:
-                        refused[i] = error
+                refused = _write_all(connection, batch)
         except BaseException as error:  # whatever it was, whoever waits must hear of it
             for write in batch:
                 write.done.set_exception(error)
@@ -203,29 +213,57 @@ class Sql(Closing):
             self._lock_file = None
 
 
-def _write(connection: Connection, write: _Write) -> None:
-    """Write one log's new events, or raise a ConflictError without having written anything."""
-    found = sa.select(logs_table.c.id).where(logs_table.c.folder == write.folder, logs_table.c.name == write.name)
-    number = connection.execute(found.with_for_update()).scalar()
-    if write.after is None:
-        if number is not None:
-            raise conflict(write.folder, write.name)
-        made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
-        with connection.begin_nested() as point:
-            try:
-                number = connection.execute(made.returning(logs_table.c.id)).scalar_one()
-            except sa.exc.IntegrityError:  # another process began it a moment ago
-                point.rollback()
-                raise conflict(write.folder, write.name) from None
-    elif number is None:
-        raise missing(write.folder, write.name)
-    after = write.after or 0
-    count = sa.select(sa.func.count()).select_from(events_table).where(events_table.c.log == number)
-    if connection.execute(count).scalar_one() != after:
-        raise conflict(write.folder, write.name)
-    if write.lines:
-        rows = [{"log": number, "position": after + i, "body": line} for i, line in enumerate(write.lines)]
+def _write_all(connection: Connection, batch: list[_Write]) -> dict[int, StoreError]:
+    """Write what can be written, in as few statements as possible; return which writes were refused, and why."""
+    refused: dict[int, StoreError] = {}
+    rows: list[dict[str, Any]] = []
+    known = _state(connection, {(write.folder, write.name) for write in batch})
+    for i, write in enumerate(batch):
+        key = (write.folder, write.name)
+        try:
+            if write.after is None:
+                known[key] = _create(connection, write, key in known)
+            elif key not in known:
+                raise missing(*key)
+            elif known[key][1] != write.after:
+                raise conflict(*key)
+        except StoreError as error:
+            refused[i] = error
+            continue
+        log, count = known[key]
+        rows += [{"log": log, "position": count + j, "body": line} for j, line in enumerate(write.lines)]
+        known[key] = log, count + len(write.lines)
+    if rows:
         connection.execute(sa.insert(events_table), rows)
+    return refused
+
+
+def _state(connection: Connection, keys: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the number and the length of each of these logs that exists; they are ours until the transaction ends."""
+    wanted = sa.tuple_(logs_table.c.folder, logs_table.c.name).in_(sorted(keys))
+    # In one order everywhere: two workers that lock the same logs in another order would wait for each other for ever.
+    locked = sa.select(logs_table.c.id, logs_table.c.folder, logs_table.c.name).where(wanted).order_by(logs_table.c.id)
+    found = {row.id: (row.folder, row.name) for row in connection.execute(locked.with_for_update())}
+    counted = (
+        sa.select(events_table.c.log, sa.func.count())
+        .where(events_table.c.log.in_(list(found)))
+        .group_by(events_table.c.log)
+    )
+    counts = {log: int(count) for log, count in connection.execute(counted)} if found else {}
+    return {key: (log, counts.get(log, 0)) for log, key in found.items()}
+
+
+def _create(connection: Connection, write: _Write, exists: bool) -> tuple[int, int]:
+    """Return the number and the length of a new log."""
+    if exists:
+        raise conflict(write.folder, write.name)
+    made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
+    with connection.begin_nested() as point:
+        try:
+            return int(connection.execute(made.returning(logs_table.c.id)).scalar_one()), 0
+        except sa.exc.IntegrityError:  # another process began it a moment ago
+            point.rollback()
+            raise conflict(write.folder, write.name) from None
 
 
 # --- databases -------------------------------------------------------------------------------------------------------

@@ -128,11 +128,21 @@ class Certified:
         for left in range(most, 0, -1):
             if isinstance(self.next, Recommendation):
                 return self.next
-            reply = yield Step(self.next, lambda: self.recommend("stopped early", complete=False), left)
+            reply = yield Step(self.next, self.so_far, left)
             self.take(self.next, reply, most - left + 1)
         if isinstance(self.next, Recommendation):
             return replace(self.next, complete=False)
         return self.recommend(f"{most} questions were not enough to be sure", complete=False)
+
+    def so_far(self) -> Recommendation:
+        """Return what would be recommended here; whoever looks again, or comes after, is told the same at once."""
+        key = self.place + b"so far"
+        found = self.memory.recall(key)
+        if found is None:
+            found = {"recommendation": self.recommend("stopped early", complete=False)}
+            self.memory.remember(key, found)
+        made: Recommendation = found["recommendation"]
+        return made
 
     def take(self, question: Question, reply: Reply, place: int) -> None:
         """Take a reply in, and make up one's mind what to do next; where somebody was before, that is known."""

@@ -20,8 +20,8 @@ from tradeoff.problem import Problem
 
 # Directions remembered per problem; the oldest are forgotten. An alternative of an MDP takes under a kilobyte.
 REMEMBERED = 200_000
-# Places in interviews remembered per problem; each takes some 50 KB.
-PLACES = 5_000
+# Places in interviews remembered per problem; each takes up to 50 KB.
+PLACES = 8_000
 # Alternatives whose gains agree to this many digits are one.
 DIGITS = 10
 

@@ -44,14 +44,26 @@ class Desk:
         self._lock = threading.Lock()
 
     def open(self) -> str:
-        """Return the token of a new person; their log is begun."""
-        token = new_token()
-        settings = self.study.interview_settings()
-        session = Session.begin(self.problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
+        """Return the token of somebody who begins now; their log is begun with the first question."""
+        token, session = self._new()
+        session.ask()
+        self._keep(token, session)
+        return token
+
+    def invite(self) -> str:
+        """Return the token of somebody who will begin when they open their link."""
+        token, session = self._new()
+        self._keep(token, session)
+        return token
+
+    def _new(self) -> tuple[str, Session]:
+        token, settings = new_token(), self.study.interview_settings()
+        return token, Session.begin(self.problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
+
+    def _keep(self, token: str, session: Session) -> None:
         self.store.create(self.study.name, token, session.events)
         entry = self._entry(token)
         entry.session, entry.kept = session, len(session.events)
-        return token
 
     @contextmanager
     def session(self, token: str) -> Iterator[Session]:

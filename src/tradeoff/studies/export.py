@@ -97,11 +97,14 @@ def _participant(problem: AnyProblem, number: int, events: Sequence[Event]) -> R
     given = [e for e in events if e["event"] in ("answer", "skip") and e["number"] not in taken_back]
     end = events[-1] if events[-1]["event"] == "end" else {}
     found = flags(events)
+    # A link may be made long before it is opened: somebody begins with the first question.
+    begun = next((event["time"] for event in events if event["event"] == "question"), None)
     row: Row = {
         "participant": number,
-        "begun": events[0]["time"],
-        "last": events[-1]["time"],
-        "seconds": round(_seconds(events[0]["time"], events[-1]["time"]), 3),
+        "invited": events[0]["time"],
+        "begun": begun,
+        "last": events[-1]["time"] if begun else None,
+        "seconds": round(_seconds(begun, events[-1]["time"]), 3) if begun else None,
         "answers": sum(e["event"] == "answer" for e in given),
         "skipped": sum(e["event"] == "skip" for e in given),
         "taken back": len(taken_back),

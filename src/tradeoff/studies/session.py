@@ -55,11 +55,9 @@ class Session:
     def begin(
         cls, problem: Problem, *, checks: bool, clock: Callable[[], datetime] | None = None, **settings: Any
     ) -> Session:
-        """Return a new session; ``settings`` are those of an ``Interview``."""
+        """Return a new session, not asked anything yet; ``settings`` are those of an ``Interview``."""
         now = clock or (lambda: datetime.now(UTC))
-        session = cls(Interview(problem, clock=now, **settings), checks=checks, clock=clock)
-        session.ask()
-        return session
+        return cls(Interview(problem, clock=now, **settings), checks=checks, clock=clock)
 
     @classmethod
     def resume(

@@ -202,7 +202,7 @@ def ask_words(first: Lottery, second: Lottery) -> str:
     if len(first.trajectories) == len(second.trajectories) == 1:
         return "Which would you rather have, A or B?"
     _, total = share_counts(first.weights, second.weights)
-    return f"Which would you rather have, A or B? Over {total:,} times each comes, on average, to the same as this:"
+    return f"Which would you rather have, A or B? Imagine doing each {total:,} times; on average it comes to this:"
 
 
 def print_differences(

@@ -71,7 +71,7 @@ def create(
     with open_store(store) as opened:
         made.keep(opened, problem)
         desk = Desk(made, problem, opened)
-        tokens = [desk.open() for _ in range(participants)]
+        tokens = [desk.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")
@@ -100,6 +100,8 @@ def list_studies(store: str, links: str | None, as_json: bool) -> None:
         emit(found)
         return
     made = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
+    made.columns[0].no_wrap, made.columns[0].overflow = True, "fold"  # export needs the whole name
+    made.columns[0].min_width = max((len(row["name"]) for row in found), default=0)
     for row in found:
         made.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
                                  row["finished"], row["flagged"], row["created"][:16])))  # fmt: skip

@@ -67,7 +67,7 @@ async def links(request: Request) -> Response:
     if not (count.isascii() and count.isdigit() and 1 <= int(count[:5]) <= MOST_LINKS):
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
     for _ in range(int(count)):
-        await aside(desk.open)
+        await aside(desk.invite)
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 

@@ -80,7 +80,8 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return _missing(request, error)
     headers = dict(error.headers or {})
-    return _said(request, error.status_code, "That did not work", f"{error.detail}.", **headers)
+    detail = "this address is not for that" if error.status_code == 405 else str(error.detail)
+    return _said(request, error.status_code, "That did not work", f"{detail[:1].upper()}{detail[1:]}.", **headers)
 
 
 def _broken(request: Request, error: Exception) -> Response:

@@ -6,7 +6,9 @@ drawn once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -85,6 +87,22 @@ class Sketches:
         self._lottery = lru_cache(KEPT)(self._shown)
         self._card = lru_cache(KEPT)(self._drawn)
         self._changes = lru_cache(64)(self._tried)
+        self._pages: OrderedDict[Hashable, Markup] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, key: Hashable, make: Callable[[], Markup]) -> Markup:
+        """Return a part of a page that was made before, or make it now."""
+        with self._lock:
+            found = self._pages.get(key)
+            if found is not None:
+                self._pages.move_to_end(key)
+                return found
+        found = make()
+        with self._lock:
+            self._pages[key] = found
+            while len(self._pages) > KEPT:
+                self._pages.popitem(last=False)
+        return found
 
     def lottery(self, alternative: Alternative) -> Lottery:
         """Return the alternative as trajectories, the heaviest first."""
@@ -160,7 +178,7 @@ class Sketches:
             drawings.bar(amount, *scale, "better" if letter == better else "other")
             for letter, amount in zip("AB", amounts, strict=True)
         ]
-        words = "" if not better else f"{amount_words(o, abs(part.amount))} {'more' if o.goal == 'max' else 'less'}"
+        words = "" if not better else f"{gap_words(o, *amounts)} {'more' if o.goal == 'max' else 'less'}"
         return Row(shown(o.name, SHORT), goal_words(o), amounts_words(o, *amounts), (bars[0], bars[1]), better, words)
 
     def bar(self, j: int, amount: float) -> Markup:
@@ -207,6 +225,19 @@ def amounts_words(objective: Objective, one: float, other: float) -> tuple[str, 
     if texts[0] == texts[1] and one != other:
         return shown(objective.text(one), SHORT), shown(objective.text(other), SHORT)
     return texts
+
+
+def gap_words(objective: Objective, one: float, other: float) -> str:
+    """Return the difference of two amounts as it follows from what is shown of them, rounded as they are.
+
+    >>> gap_words(Objective("time", "min", "min"), 42.94, 53.26)
+    '10.4 min'
+    """
+    seen = [float(f"{amount:.{DIGITS}g}") if abs(amount) < 1000 else round(amount) for amount in (one, other)]
+    if seen[0] == seen[1]:  # then they are shown with more digits
+        return amount_words(objective, abs(one - other))
+    places = max((len(f"{amount:.10g}".partition(".")[2]) for amount in seen), default=0)
+    return shown(objective.text(round(abs(seen[0] - seen[1]), places)), SHORT)
 
 
 def goal_words(objective: Objective) -> str:

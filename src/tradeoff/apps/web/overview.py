@@ -40,12 +40,17 @@ def _person(person: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "number": shown(str(person["number"])),
         "link": str(person["link"]),
-        "begun": _words(person["begun"]),
-        "last_seen": _words(person["last seen"]),
+        "begun": _minute(person["begun"]),
+        "last_seen": _minute(person["last seen"]),
         "answers": int(person["answers"]),
         "finished": bool(person["finished"]),
         "flags": [shown(str(flag)) for flag in person["flags"]],
     }
+
+
+def _minute(time: object) -> str:
+    """Return a time to the minute."""
+    return str(time or "")[:16].replace("T", " ")
 
 
 def _words(value: object) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from tradeoff.apps.cli.ask import SAID
 from tradeoff.apps.cli.cards import ask_words, certificate_line
@@ -126,29 +127,42 @@ def question_view(
     notice: str = "",
 ) -> dict[str, Any]:
     """Return the values of question.html; ``left`` says which alternative is A, on the left: "first" or "second"."""
-    drawn = sketches(problem)
-    sides = (question.first, question.second) if left == "first" else (question.second, question.first)
-    lotteries = [drawn.lottery(side) for side in sides]
-    rows = drawn.rows(*sides)
     proved = recommendation is not None and recommendation.regret_bound is not None
     return {
         "title": _title(problem, texts),
         "notice": inert(notice),
         "heading": inert(_text(texts, "question")),
-        "lead": ask_words(*lotteries).partition("? ")[2],
         "progress": progress_words(answered + 1, at_most),
         "done": answered,
         "most": None if at_most is None else answered + max(at_most, 1),
         "turn": turn,
-        "average": "" if both_certain(*lotteries) else "On average",
-        "cards": [("A", drawn.card(sides[0], sides[1])), ("B", drawn.card(sides[1], sides[0]))],
-        "differing": [row for row in rows if row.better],
-        "same": [row for row in rows if not row.better],
-        "ground": drawn.definition,
+        "pair": _pair(sketches(problem), question, left, links.picture),
         "certificate": certificate_line(recommendation) if proved and recommendation is not None else None,
         "links": links,
         "answered": answered,
     }
+
+
+def _pair(drawn: Sketches, question: Question, left: str, picture: Callable[[str], str] | None) -> Markup:
+    """Return the two alternatives side by side; many people see the same two, so the page of them is kept."""
+    sides = (question.first, question.second) if left == "first" else (question.second, question.first)
+
+    def make() -> Markup:
+        lotteries = [drawn.lottery(side) for side in sides]
+        rows = drawn.rows(*sides)
+        values = {
+            "lead": ask_words(*lotteries).partition("? ")[2],
+            "average": "" if both_certain(*lotteries) else "On average",
+            "cards": [("A", drawn.card(sides[0], sides[1])), ("B", drawn.card(sides[1], sides[0]))],
+            "differing": [row for row in rows if row.better],
+            "same": [row for row in rows if not row.better],
+            "ground": drawn.definition,
+            "picture": picture,
+        }
+        return Markup(render("pair.html", **values))  # made by a template, which has escaped everything
+
+    plans = tuple(side.plan for side in sides)
+    return drawn.once((question.key, left, plans, picture is not None), make)
 
 
 # --- the result ------------------------------------------------------------------------------------------------------
