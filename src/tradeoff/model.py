@@ -219,7 +219,7 @@ class Trajectory:
         return (
             self.states == other.states
             and self.actions == other.actions
-            and bool(np.allclose(self.outcome, other.outcome, rtol=1e-12, atol=0))
+            and bool((np.abs(self.outcome - other.outcome) <= 1e-12 * np.abs(other.outcome)).all())
         )
 
 

@@ -365,7 +365,7 @@ def test_a_browser_is_opened_only_on_a_terminal_or_when_asked_for(
     os.close(theirs)
     try:
         shown = ""
-        while "Stop with" not in shown:
+        while "Stop with" not in shown and process.poll() is None:
             shown += os.read(ours, 4096).decode()
         address = re.search(r"http://\S+/", shown)
         assert address is not None

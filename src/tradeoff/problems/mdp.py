@@ -85,7 +85,9 @@ class MDP(Framed):
         self.notes: list[str] = []
         chances = building.start_from(start, states)
         self.places = building.places_from(places or {}, states)
-        self.pictures: Mapping[str, bytes] = {} if pictures is None else pictures  # PNG by state; may be drawn on demand
+        self.pictures: Mapping[str, bytes] = (
+            {} if pictures is None else pictures
+        )  # PNG by state; may be drawn on demand
         if prune:
             layers, chances, states, lost = building.without_unreachable(layers, chances, states)
             if lost:

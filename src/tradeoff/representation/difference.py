@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -65,20 +66,26 @@ def difference(first: Lottery, second: Lottery, scale: ArrayLike | None = None) 
             "two lotteries can be compared on the same objectives only, but the first has "
             f"{_names(first)} and the second {_names(second)}"
         )
-    ones, others = first.average, second.average
-    amounts = np.maximum(np.abs(ones), np.abs(others))
-    gauge = amounts if scale is None else _gauge(scale, len(first.objectives))
-    gaps = others - ones
+    parts = compared(first.objectives, first.average, second.average, scale)
+    ranking = tuple(int(j) for j in np.argsort([-part.relative for part in parts], kind="stable"))
+    return Difference(parts, ranking, _shared(first, second))
+
+
+def compared(
+    objectives: Sequence[Objective], first: Vector, second: Vector, scale: ArrayLike | None = None
+) -> tuple[ObjectiveDifference, ...]:
+    """Return how two outcomes differ, objective by objective; ``scale`` is as in ``difference``."""
+    amounts = np.maximum(np.abs(first), np.abs(second))
+    gauge = amounts if scale is None else _gauge(scale, len(objectives))
+    gaps = second - first
     gaps = np.where(np.abs(gaps) <= SAME * np.maximum(amounts, gauge), 0.0, gaps)
     # A scale of 0 says that the objective cannot change: what changes nevertheless is measured by itself.
     gauge = np.where(gauge > 0, gauge, np.maximum(amounts, np.finfo(float).tiny))
     relative = np.abs(gaps) / gauge
-    parts = tuple(
+    return tuple(
         ObjectiveDifference(o, float(a), float(b), float(gap), float(size), _better(o, float(gap)))
-        for o, a, b, gap, size in zip(first.objectives, ones, others, gaps, relative, strict=True)
+        for o, a, b, gap, size in zip(objectives, first, second, gaps, relative, strict=True)
     )
-    ranking = tuple(int(j) for j in np.argsort(-relative, kind="stable"))
-    return Difference(parts, ranking, _shared(first, second))
 
 
 def _better(objective: Objective, gap: float) -> Side:

@@ -34,6 +34,10 @@ READERS = 8  # connections for reading
 GLANCE = 0.5  # seconds after which one looks whether the writer is still there
 PATIENCE = 10  # seconds to wait for a database that another program holds
 
+REMEMBERED = 20_000  # logs whose length is remembered
+
+Lengths = dict[tuple[str, str], tuple[int, int]]  # (folder, name) of a log -> its number and how many events it has
+
 NOT_SAVED = "the answer was not saved"
 
 
@@ -55,6 +59,7 @@ class Sql(Closing):
         self.url = _url(address)
         self._lock_file: int | None = None
         self._writer: threading.Thread | None = None
+        self._lengths: Lengths = {}
         self._engine: Engine | None = None
         try:
             path = _database_file(self.url)
@@ -188,7 +193,11 @@ class Sql(Closing):
             assert self._engine is not None
             writing = self._engine.execution_options(writing=True)
             with _named(self.url, NOT_SAVED), writing.begin() as connection:
-                refused = _write_all(connection, batch)
+                unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
+                known = self._lengths | _state(connection, unknown)
+                refused = _write_all(connection, batch, known)
+            if not self.shared:  # then nobody else writes, and what we know stays true
+                self._lengths = known if len(known) < REMEMBERED else {}
         except BaseException as error:  # whatever it was, whoever waits must hear of it
             for write in batch:
                 write.done.set_exception(error)
@@ -213,11 +222,13 @@ class Sql(Closing):
             self._lock_file = None
 
 
-def _write_all(connection: Connection, batch: list[_Write]) -> dict[int, StoreError]:
-    """Write what can be written, in as few statements as possible; return which writes were refused, and why."""
+def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> dict[int, StoreError]:
+    """Write what can be written, in as few statements as possible; return which writes were refused, and why.
+
+    ``known`` has the number and the length of every log there is, and is brought up to date.
+    """
     refused: dict[int, StoreError] = {}
     rows: list[dict[str, Any]] = []
-    known = _state(connection, {(write.folder, write.name) for write in batch})
     for i, write in enumerate(batch):
         key = (write.folder, write.name)
         try:
@@ -238,8 +249,10 @@ def _write_all(connection: Connection, batch: list[_Write]) -> dict[int, StoreEr
     return refused
 
 
-def _state(connection: Connection, keys: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int]]:
+def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
     """Return the number and the length of each of these logs that exists; they are ours until the transaction ends."""
+    if not keys:
+        return {}
     wanted = sa.tuple_(logs_table.c.folder, logs_table.c.name).in_(sorted(keys))
     # In one order everywhere: two workers that lock the same logs in another order would wait for each other for ever.
     locked = sa.select(logs_table.c.id, logs_table.c.folder, logs_table.c.name).where(wanted).order_by(logs_table.c.id)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tradeoff.model import Answer
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
-from tradeoff.studies.session import Session, TurnError
+from tradeoff.studies.session import ACTIONS, Session, TurnError
 from tradeoff.studies.study import Study, new_token
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class Desk:
                     self.store.append(self.study.name, token, new, after=entry.kept)
                     entry.kept = len(session.events)
             except ConflictError:
-                raise TurnError("this question was answered already") from None
+                if any(event["event"] in ACTIONS for event in new):  # or another process asked the same a moment ago
+                    raise TurnError("this question was answered already") from None
             finally:
                 if entry.kept != len(session.events):  # what is in memory only never happened
                     entry.session, entry.kept = None, 0

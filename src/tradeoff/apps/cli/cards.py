@@ -20,7 +20,7 @@ from tradeoff.apps.cli.pages import cell, table
 from tradeoff.interview import Interview
 from tradeoff.model import Lottery, Question, Recommendation
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.representation.difference import ObjectiveDifference, difference
+from tradeoff.representation.difference import ObjectiveDifference, compared
 from tradeoff.representation.words import (
     Repeat,
     Step,
@@ -176,7 +176,7 @@ def card(lottery: Lottery, beside: Lottery | None, width: int, lines: int | None
 def print_question(out: Console, problem: AnyProblem, question: Question, heading: str) -> None:
     """Print a question: the two alternatives beside each other (or one above the other), and how they differ."""
     first, second = (heaviest_first(problem.show(side)) for side in (question.first, question.second))
-    parts = difference(first, second, problem.scale).objectives
+    parts = compared(problem.objectives, first.average, second.average, problem.scale)
     differing = [part for part in parts if part.better != "same"]
     lines = (min(max(out.height, SHORTEST), LONGEST) if out.is_terminal else LONGEST) - len(differing) - 11
     out.print()
@@ -234,7 +234,8 @@ SAYS = {"first": "A", "second": "B", "same": "about equal"}
 
 def print_answered(out: Console, problem: AnyProblem, question: Question, number: int, answer: str) -> None:
     """Print a question and its answer in a line or two: only how the two alternatives differ."""
-    parts = difference(problem.show(question.first), problem.show(question.second), problem.scale).objectives
+    first, second = (problem.outcome(side.value) for side in (question.first, question.second))
+    parts = compared(problem.objectives, first, second, problem.scale)
     mark = f"{number:>3}. {answer:<11} "
     for name, side in (("A", "first"), ("B", "second")):
         better = [f"{p.objective.name} {p.objective.text(abs(p.amount))}" for p in parts if p.better == side]

@@ -21,7 +21,7 @@ from tradeoff.apps.web import drawings
 from tradeoff.apps.web.ground import ground_of
 from tradeoff.model import Alternative, Lottery, Objective, Plan, Recommendation, Trajectory
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.representation.difference import ObjectiveDifference, difference
+from tradeoff.representation.difference import ObjectiveDifference, compared
 from tradeoff.representation.picture import inert
 from tradeoff.representation.words import heaviest_first, is_certain, share_counts, share_words
 from tradeoff.sensitivity import Change, what_if
@@ -165,9 +165,14 @@ class Sketches:
 
     # --- amounts ------------------------------------------------------------------------------------------------------
 
+    def differences(self, left: Alternative, right: Alternative) -> tuple[ObjectiveDifference, ...]:
+        """Return how two alternatives differ on average."""
+        problem = self.problem
+        return compared(problem.objectives, problem.outcome(left.value), problem.outcome(right.value), problem.scale)
+
     def rows(self, left: Alternative, right: Alternative) -> list[Row]:
         """Return how the two compare on average, objective by objective."""
-        parts = difference(self.lottery(left), self.lottery(right), self.problem.scale).objectives
+        parts = self.differences(left, right)
         return [self._row(j, part) for j, part in enumerate(parts)]
 
     def _row(self, j: int, part: ObjectiveDifference) -> Row:

@@ -38,7 +38,6 @@ from tradeoff.apps.web.sentences import (
 )
 from tradeoff.model import Alternative, Answer, Question, Recommendation
 from tradeoff.problems.mdp import MDP
-from tradeoff.representation.difference import difference
 from tradeoff.representation.picture import inert
 from tradeoff.representation.words import CANNOT_ALL_BE_MEANT, CANNOT_BE_MEANT, heading_words, progress_words
 from tradeoff.sensitivity import shares_of
@@ -291,7 +290,7 @@ def _answers(
     """Return the answers as the person saw the questions, with the questionable ones marked."""
     told = []
     for place, (number, question, answer, side) in enumerate(answers, start=1):
-        first, second = (drawn.lottery(one) for one in (question.first, question.second))
+        first, second = question.first, question.second
         left, right = (first, second) if side == "first" else (second, first)
         given = answer if answer is None or side == "first" else answer.swapped
         told.append(
@@ -299,7 +298,7 @@ def _answers(
                 "number": number,
                 "place": place,
                 "said": "Skipped." if given is None else SAID[given.value].replace("prefer", "preferred"),
-                "differences": answered_words(difference(left, right, drawn.problem.scale).objectives),
+                "differences": answered_words(drawn.differences(left, right)),
                 "conflict": number in conflicts,
                 "doubtful": place in doubtful,
             }
