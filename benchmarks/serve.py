@@ -32,7 +32,7 @@ import tradeoff
 from tradeoff import MDP
 from tradeoff.stores import open_store
 
-ACTIONS, SUCCESSORS = 4, 4
+PLENTY, REACH = 2, 4.0  # places of plenty per good, and how far it reaches
 TARGET = 300.0  # milliseconds, for 95% of the requests
 PRECISION = 0.01
 
@@ -44,16 +44,32 @@ TURN = re.compile(r'name="turn" value="(\d+)"')
 NUMBER = re.compile(r"-?[\d,]*\.?\d+(?:e[-+]?\d+)?")
 
 
-def decision_process(states: int, k: int, horizon: int) -> MDP:
-    """Return a random MDP with 4 actions of 4 successors in every state."""
+def field_trip(states: int, k: int, horizon: int) -> MDP:
+    """Return a robot that gathers k goods on a field; in one step of ten its wheels slip and it stays where it is.
+
+    Each good is plentiful around a few places, as things are in the world: who wants what decides where to go.
+    """
     rng = np.random.default_rng([states, k, horizon])
+    wide = int(np.ceil(np.sqrt(states * 1.6)))
+    at = np.stack(np.divmod(np.arange(states), wide), axis=1).astype(float)
+    middles = at[rng.integers(states, size=(k, PLENTY))]
+    goods = np.exp(-((at[:, None, None, :] - middles[None]) ** 2).sum(axis=3) / (2 * REACH**2)).sum(axis=2)
     matrices = []
-    for _ in range(ACTIONS):
-        rows = np.repeat(np.arange(states), SUCCESSORS)
-        columns = rng.integers(0, states, size=states * SUCCESSORS)
-        chances = rng.dirichlet(np.ones(SUCCESSORS), size=states).ravel()
-        matrices.append(sparse.csr_array((chances, (rows, columns)), shape=(states, states)))
-    return MDP.from_sparse(matrices, rng.random((states, ACTIONS, k)) ** 3, horizon=horizon, name="random")
+    for down, right in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+        there = at + np.array([down, right])
+        target = (there[:, 0] * wide + there[:, 1]).astype(int)
+        inside = (there[:, 0] >= 0) & (there[:, 1] >= 0) & (there[:, 1] < wide) & (target < states)
+        target = np.where(inside, target, np.arange(states))
+        chances = np.concatenate([np.full(states, 0.9), np.full(states, 0.1)])
+        rows = np.tile(np.arange(states), 2)
+        matrices.append(
+            sparse.csr_array((chances, (rows, np.concatenate([target, np.arange(states)]))), shape=(states, states))
+        )
+    rewards = np.repeat(goods[:, None, :], 4, axis=1)
+    start = int((states // wide // 2) * wide + wide // 2)
+    return MDP.from_sparse(
+        matrices, rewards, horizon=horizon, start=start, name="field", objectives=["ore", "water", "light", "seeds"][:k]
+    )
 
 
 @dataclass(eq=False)
@@ -200,8 +216,8 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) -> Iterator[tuple[str, int]]:
     """Give the address of the real server."""
     tool = Path(sys.executable).parent / "tradeoff"
-    tradeoff.save(problem, folder / "random.npz")
-    words = ["study", "create", "crowd", "random.npz", "--no-checks", "--strategy", strategy, "--store", store]
+    tradeoff.save(problem, folder / "field.npz")
+    words = ["study", "create", "crowd", "field.npz", "--no-checks", "--strategy", strategy, "--store", store]
     subprocess.run([str(tool), *words], cwd=folder, check=True, capture_output=True)
     output = folder / "server.txt"
     with output.open("wb") as out:
@@ -248,11 +264,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="that are measured")
     parser.add_argument("--states", type=int, default=1000)
     parser.add_argument("--objectives", type=int, default=3)
-    parser.add_argument("--horizon", type=int, default=20)
+    parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--strategy", default="careful")
     given = parser.parse_args(arguments)
     workers = given.workers or (2 if given.store == "postgresql" else 1)
-    problem = decision_process(given.states, given.objectives, given.horizon)
+    problem = field_trip(given.states, given.objectives, given.horizon)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with database(given.store, folder) as store:
@@ -260,11 +276,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
             with open_store(store, write=False) as kept:
                 logs = kept.logs("crowd")
-    answers = sum(event["event"] == "answer" for events in logs.values() for event in events)
+    said = [tuple(event["answer"] for event in events if event["event"] == "answer") for events in logs.values()]
+    answers = sum(map(len, said))
+    places = len({told[:n] for told in said for n in range(1, len(told) + 1)})
     print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "
           f"H = {given.horizon}, {given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
     print(f"{len(measured.answer):,} answers in {given.seconds:g} s: {len(measured.answer) / given.seconds:.0f} a second; "
-          f"{measured.begun:,} began, {measured.finished:,} finished; {answers:,} answers kept")  # fmt: skip
+          f"{measured.begun:,} began, {measured.finished:,} finished")  # fmt: skip
+    print(f"{answers:,} answers are kept, at {places:,} different places")
     print(f"{'milliseconds':<28} {'p50':>7}  {'p95':>7}  {'p99':>7}  {'most':>7}")
     print(f"{'sending an answer':<28} {milliseconds(measured.form)}")
     print(f"{'the next page':<28} {milliseconds(measured.page)}")

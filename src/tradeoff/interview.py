@@ -202,6 +202,10 @@ class Interview:
         """Whether nothing is left to ask."""
         return self._step is None
 
+    def knows(self, reply: Reply) -> bool:
+        """Return whether what follows this reply is known already, so that telling it takes no time."""
+        return self._step is not None and self._step.knows(reply)
+
     @property
     def recommendation(self) -> Recommendation:
         """What is recommended now: the final word, or the best estimate so far."""

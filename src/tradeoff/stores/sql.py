@@ -152,29 +152,40 @@ class Sql(Closing):
 
     def create(self, folder: str, name: str, events: Events) -> None:
         """Begin a log."""
-        self._submit(check_name("folder", folder), check_name("log", name), events, None)
+        self._wait(self._submit(check_name("folder", folder), check_name("log", name), events, None))
 
     def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
         """Add to a log."""
-        self._submit(folder, name, events, after)
+        self._wait(self._submit(folder, name, events, after))
 
-    def _submit(self, folder: str, name: str, events: Events, after: int | None) -> None:
-        writer = self._writer
-        if writer is None:
+    def append_later(self, folder: str, name: str, events: Events, *, after: int) -> Future[None]:
+        """Add to a log; what is returned is done when the events are durable, or says why they are not."""
+        return self._submit(folder, name, events, after)
+
+    def _submit(self, folder: str, name: str, events: Events, after: int | None) -> Future[None]:
+        if self._writer is None or not self._writer.is_alive():
             raise StoreError(f"{NOT_SAVED}: the store {self.where} is not open for writing")
         lines = [json.dumps(dict(event), allow_nan=False) for event in events]
         write = _Write(folder, name, lines, after)
+        write.done.set_running_or_notify_cancel()  # from here on nobody can call it off
         self._queue.put(write)
+        return write.done
+
+    def _wait(self, done: Future[None]) -> None:
+        writer = self._writer
         while True:
-            alive = writer.is_alive()  # before waiting: what a writer did in its last moments is seen all the same
+            alive = (
+                writer is not None and writer.is_alive()
+            )  # first: what a writer did in its last moments is seen, too
             try:
-                return write.done.result(timeout=GLANCE)
+                return done.result(timeout=GLANCE)
             except TimeoutError:
                 if not alive:
                     raise StoreError(f"{NOT_SAVED}: the store {self.where} was closed") from None
 
     def _write_for_ever(self) -> None:
         """Take what has come in, write it in one transaction, and say so when it is durable."""
+        connection: Connection | None = None
         while (first := self._queue.get()) is not None:
             batch = [first]
             ends = False
@@ -184,29 +195,39 @@ class Sql(Closing):
                     ends = True
                     break
                 batch.append(other)
-            self._write_batch(batch)
+            connection = self._write_batch(batch, connection)
             if ends:
-                return
+                break
+        if connection is not None:
+            connection.close()
 
-    def _write_batch(self, batch: list[_Write]) -> None:
+    def _write_batch(self, batch: list[_Write], connection: Connection | None) -> Connection | None:
+        """Write what belongs together; return the connection to go on with, none if it may be broken."""
         try:
-            assert self._engine is not None
-            writing = self._engine.execution_options(writing=True)
-            with _named(self.url, NOT_SAVED), writing.begin() as connection:
-                unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
-                known = self._lengths | _state(connection, unknown)
-                refused = _write_all(connection, batch, known)
+            with _named(self.url, NOT_SAVED):
+                if connection is None:
+                    assert self._engine is not None
+                    connection = self._engine.execution_options(writing=True).connect()
+                with connection.begin():
+                    unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
+                    known = self._lengths | _state(connection, unknown)
+                    refused = _write_all(connection, batch, known)
             if not self.shared:  # then nobody else writes, and what we know stays true
                 self._lengths = known if len(known) < REMEMBERED else {}
         except BaseException as error:  # whatever it was, whoever waits must hear of it
             for write in batch:
                 write.done.set_exception(error)
-            return
+            if connection is not None:
+                with contextlib.suppress(Exception):
+                    connection.invalidate()
+                    connection.close()
+            return None
         for i, write in enumerate(batch):
             if i in refused:
                 write.done.set_exception(refused[i])
             else:
                 write.done.set_result(None)
+        return connection
 
     def close(self) -> None:
         """Write what is left, and let go of the database."""

@@ -25,12 +25,14 @@ class Step:
     """A question a strategy wants answered, and what it would say if it had to stop here.
 
     ``recommend`` is called only when somebody looks. ``left`` is the most questions that can still come, this one
-    included, where the strategy can tell.
+    included, where the strategy can tell. ``knows`` says whether what follows a reply was worked out before, by somebody
+    who gave the same answers.
     """
 
     question: Question
     recommend: Callable[[], Recommendation]
     left: int | None = None
+    knows: Callable[[Reply], bool] = lambda reply: False
 
 
 Strategy: TypeAlias = Generator[Step, Reply, Recommendation]
@@ -120,7 +122,7 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
                     reason=f"the budget of {max_questions} questions is used up; this is the best estimate so far",
                 )
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
-            reply = yield Step(step.question, now(step), left)
+            reply = yield Step(step.question, now(step), left, step.knows)
             asked += 1  # skipped ones too: a person who skips for ever comes to an end
             step = inner.send(reply)
     except StopIteration as end:

@@ -81,7 +81,7 @@ class Careful(Certified):
         self.certificate = self.certify()
         if self.share_content() >= CONFIDENCE:
             # Regrets are against what is known. Before that counts, the own optimum of many is looked up.
-            self.known.add(self.memory.best(self.directions(self.particles[0][:: PARTICLES // LOOKED_UP])))
+            self.look_up(self.particles[0][:: PARTICLES // LOOKED_UP])
             self.certificate = self.certify()
         content = self.share_content()
         self.in_row = PATIENCE if content >= OVERWHELMING else self.in_row + 1 if content >= CONFIDENCE else 0

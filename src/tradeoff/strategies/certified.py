@@ -43,6 +43,7 @@ RAY_LIMIT = 20_000
 CHALLENGERS = 5  # worst-case rivals of the recommendation that take part in questions
 FAVOURITES = 10  # alternatives that are best for the most particles
 FRESH = 24  # particles whose true optimum is looked up each time
+GRID = 16  # steps across the belief, between directions that are looked up
 LOOK_AHEAD = 10  # questions whose answers are followed through exactly
 USEFUL = 0.03  # bits: a question whose answer is surer than this tells nothing
 NEARLY = 0.98  # who never errs can be asked the best question, and not an easier one that is nearly as good
@@ -128,7 +129,7 @@ class Certified:
         for left in range(most, 0, -1):
             if isinstance(self.next, Recommendation):
                 return self.next
-            reply = yield Step(self.next, self.so_far, left)
+            reply = yield Step(self.next, self.so_far, left, self.knows)
             self.take(self.next, reply, most - left + 1)
         if isinstance(self.next, Recommendation):
             return replace(self.next, complete=False)
@@ -144,10 +145,18 @@ class Certified:
         made: Recommendation = found["recommendation"]
         return made
 
+    def place_after(self, question: Question, reply: Reply) -> bytes:
+        """Return what tells the place after this reply from all others."""
+        said = b"skip" if reply is None else reply.value.encode()
+        return hashlib.sha256(self.place + question.key + said).digest()
+
+    def knows(self, reply: Reply) -> bool:
+        """Return whether somebody was before where this reply leads."""
+        return isinstance(self.next, Question) and self.memory.recall(self.place_after(self.next, reply)) is not None
+
     def take(self, question: Question, reply: Reply, place: int) -> None:
         """Take a reply in, and make up one's mind what to do next; where somebody was before, that is known."""
-        said = b"skip" if reply is None else reply.value.encode()
-        self.place = hashlib.sha256(self.place + question.key + said).digest()
+        self.place = self.place_after(question, reply)
         if self.recalled():
             return
         if reply is None:
@@ -229,9 +238,17 @@ class Certified:
     def certify(self) -> Certificate:
         """Return the exact worst case, by one batched call in the directions of the rays."""
         # Some particles' optima too: rays alone may miss what is best in the middle.
-        picked = self.particles[0][:: max(1, PARTICLES // FRESH)]
-        self.known.add(self.memory.best(self.directions(picked)))
+        self.look_up(self.particles[0][:: max(1, PARTICLES // FRESH)])
         return self.certify_cone(self.cone, remember=True)
+
+    def look_up(self, weights: Matrix) -> None:
+        """Get to know what is best for some of the particles, or for somebody very much like them."""
+        # Rounded to a grid that is finer than the belief is wide: those who are alike count once, and others who were
+        # asked about the same problem have probably been there before.
+        width = float(np.ptp(self.particles[0], axis=0).max())
+        cells = max(4 * self.d, 2 ** int(np.ceil(np.log2(GRID / max(width, 1e-6)))))
+        rows = np.unique(np.round(weights * cells), axis=0) / cells
+        self.known.add(self.memory.best(self.directions(rows)))
 
     def certify_cone(self, cone: Cone, *, remember: bool) -> Certificate:
         """Return the worst case over a cone; the optima at its rays are remembered as contenders if asked to."""

@@ -6,13 +6,16 @@ something could not be written, or another process was quicker, the live session
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from tradeoff.interview import Event
 from tradeoff.model import Answer
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
@@ -21,6 +24,8 @@ from tradeoff.studies.study import Study, new_token
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
+
+Result = TypeVar("Result")
 
 LIVE = 2_000  # sessions remembered
 
@@ -42,6 +47,8 @@ class Desk:
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
+        # As many at a time as there is something to compute with: who waits for the disk lets the next one in.
+        self._computing = threading.BoundedSemaphore(os.cpu_count() or 1)
 
     def open(self) -> str:
         """Return the token of somebody who begins now; their log is begun with the first question."""
@@ -75,19 +82,70 @@ class Desk:
             raise missing(self.study.name, token[:40])
         entry = self._entry(token)
         with entry.lock:
-            session = self._current(token, entry)
+            with self._computing:
+                session = self._current(token, entry)
             try:
-                yield session
+                with self._computing:
+                    yield session
                 new = session.events[entry.kept :]
                 if new:
-                    self.store.append(self.study.name, token, new, after=entry.kept)
-                    entry.kept = len(session.events)
-            except ConflictError:
-                if any(event["event"] in ACTIONS for event in new):  # or another process asked the same a moment ago
-                    raise TurnError("this question was answered already") from None
+                    self._append(token, new, entry)
             finally:
                 if entry.kept != len(session.events):  # what is in memory only never happened
                     entry.session, entry.kept = None, 0
+
+    def _append(self, token: str, new: list[Event], entry: _Live) -> None:
+        try:
+            self.store.append(self.study.name, token, new, after=entry.kept)
+        except ConflictError:
+            # Another process was quicker. Who only looked will look again; an answer came too late.
+            if not ACTIONS.isdisjoint(event["event"] for event in new):
+                raise TurnError("this question was answered already") from None
+            return
+        entry.kept += len(new)
+
+    def do(self, token: str, work: Callable[[Session], Result]) -> Result:
+        """Return what some work with a person's session gives; what happens to it is durable when this returns."""
+        with self.session(token) as session:
+            return work(session)
+
+    def at_once(
+        self, token: str, work: Callable[[Session], Result], quick: Callable[[Session], bool]
+    ) -> tuple[Result, Future[None] | None] | None:
+        """Do what takes no time without waiting for anything: an event loop can call this. Return None if it would wait.
+
+        Otherwise return what the work gives and, if something is to be kept, what is done when it is durable: nobody may
+        be told before. Until then the session is held.
+        """
+        entry, later = self._live.get(token), getattr(self.store, "append_later", None)
+        if entry is None or later is None or self.store.shared or not entry.lock.acquire(blocking=False):
+            return None
+        session, held = entry.session, True
+        try:
+            if session is None or not quick(session):
+                return None
+            result = work(session)
+            new = session.events[entry.kept :]
+            if not new:
+                return result, None
+            saved: Future[None] = later(self.study.name, token, new, after=entry.kept)
+            held = False
+            saved.add_done_callback(lambda done: self._saved(entry, session, done))
+            return result, saved
+        finally:
+            if held:
+                self._let_go(entry, session)
+
+    def _saved(self, entry: _Live, session: Session, done: Future[None]) -> None:
+        if done.exception() is None:
+            entry.kept = len(session.events)
+        self._let_go(entry, session)
+
+    @staticmethod
+    def _let_go(entry: _Live, session: Session | None) -> None:
+        if session is not None and entry.kept != len(session.events):  # what is in memory only never happened
+            entry.session, entry.kept = None, 0
+        entry.lock.release()
 
     def answer(self, token: str, turn: int, reply: Answer | None) -> None:
         """Take an answer (None: skipped) to the question of a turn; it is durable when this returns."""

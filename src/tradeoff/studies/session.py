@@ -194,6 +194,10 @@ class Session:
         self._turn += 1
         self.ask()
 
+    def knows(self, reply: Answer | None) -> bool:
+        """Return whether an answer can be taken in without working anything out."""
+        return self._due() is None and self.interview.knows(reply)
+
     # --- looking ------------------------------------------------------------------------------------------------------
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -11,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web.openapi import ANSWERS, document
-from tradeoff.apps.web.threads import aside
+from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Lottery, Objective, Recommendation
 from tradeoff.sources import AnyProblem
@@ -63,11 +64,11 @@ async def recommendation(request: Request) -> Response:
     """Give what is recommended now."""
     problem = request.app.state.problem
 
-    def work() -> dict[str, Any]:
-        with _desk(request).session(request.path_params["id"]) as session:
-            return recommendation_data(problem, session.recommendation, session)
-
-    return JSONResponse(await aside(work))
+    found = await visit(
+        _desk(request), request.path_params["id"],
+        lambda session: recommendation_data(problem, session.recommendation, session),
+    )  # fmt: skip
+    return JSONResponse(found)
 
 
 async def openapi(request: Request) -> Response:
@@ -75,15 +76,14 @@ async def openapi(request: Request) -> Response:
     return JSONResponse(document())
 
 
-async def _with_session(request: Request, move: Any) -> Response:
+async def _with_session(request: Request, move: Callable[[Session], None]) -> Response:
     problem = request.app.state.problem
 
-    def work() -> dict[str, Any]:
-        with _desk(request).session(request.path_params["id"]) as session:
-            move(session)
-            return question_data(problem, session)
+    def work(session: Session) -> dict[str, Any]:
+        move(session)
+        return question_data(problem, session)
 
-    return JSONResponse(await aside(work))
+    return JSONResponse(await visit(_desk(request), request.path_params["id"], work))
 
 
 # --- data ------------------------------------------------------------------------------------------------------------

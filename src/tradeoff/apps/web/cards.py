@@ -90,6 +90,10 @@ class Sketches:
         self._pages: OrderedDict[Hashable, Markup] = OrderedDict()
         self._lock = threading.Lock()
 
+    def has(self, key: Hashable) -> bool:
+        """Return whether a part of a page was made before."""
+        return key in self._pages
+
     def once(self, key: Hashable, make: Callable[[], Markup]) -> Markup:
         """Return a part of a page that was made before, or make it now."""
         with self._lock:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from urllib.parse import parse_qsl, quote
 
 from starlette.exceptions import HTTPException
@@ -12,13 +13,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import views
-from tradeoff.apps.web.threads import aside
+from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
 from tradeoff.sources import AnyProblem
+from tradeoff.stores import ConflictError
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Desk, Session, Study, TurnError
+
+# What the buttons say; the left one is for the alternative that is shown there.
+SAID = {"left": Answer.FIRST, "right": Answer.SECOND, "same": Answer.SAME, "skip": None}
 
 NOTICES = {
     "answered": "This question was answered already, maybe in another window. You can take the answer back.",
@@ -47,59 +52,57 @@ async def begin(request: Request) -> Response:
 
 async def question(request: Request) -> Response:
     """Show the question to be answered, or go on to the result when there is none."""
-    page = await aside(_question_page, _desk(request), _token(request), _notice(request))
-    return _to(f"/i/{_token(request)}/result") if page is None else HTMLResponse(page)
+    desk, token, notice = _desk(request), _token(request), _notice(request)
+    page = await visit(desk, token, lambda session: _question_page(desk, token, session, notice), partial(_drawn, desk))
+    return _to(f"/i/{token}/result") if page is None else HTMLResponse(page)
 
 
-def _question_page(desk: Desk, token: str, notice: str) -> str | None:
-    with desk.session(token) as session:
-        asked = session.ask()
-        if asked is None:
-            return None
-        view = views.question_view(
-            desk.problem,
-            asked.question,
-            left=asked.left,
-            turn=asked.turn,
-            at_most=session.at_most,
-            recommendation=session.recommendation,
-            links=_links(desk, token),
-            answered=session.answered,
-            texts=desk.study.texts,
-            notice=notice,
-        )
+def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str | None:
+    asked = session.ask()
+    if asked is None:
+        return None
+    view = views.question_view(
+        desk.problem,
+        asked.question,
+        left=asked.left,
+        turn=asked.turn,
+        at_most=session.at_most,
+        recommendation=session.recommendation,
+        links=_links(desk, token),
+        answered=session.answered,
+        texts=desk.study.texts,
+        notice=notice,
+    )
     return views.render("question.html", **view)
+
+
+def _drawn(desk: Desk, session: Session) -> bool:
+    """Return whether the question was drawn before, for somebody else."""
+    asked = session.ask()
+    return asked is None or views.drawn_before(desk.problem, asked.question, asked.left, _picture(desk))
 
 
 async def answer(request: Request) -> Response:
     """Take an answer. When this has answered, it is on the disk."""
-    token, form = _token(request), await _form(request)
+    desk, token, form = _desk(request), _token(request), await _form(request)
     turn, said = _whole(form, "turn"), form.get("answer", "")
+    if said not in SAID:
+        raise ArgumentError(f"{said[:40]!r} is not an answer; it is {', '.join(SAID)}")
     try:
-        await aside(_answer, _desk(request), token, turn, said)
-    except TurnError:
+        await visit(
+            desk, token, lambda session: session.tell(turn, _reply(session, said)),
+            lambda session: session.knows(_reply(session, said)),
+        )  # fmt: skip
+    except (TurnError, ConflictError):
         return _to(f"/i/{token}?notice=answered")
     return _to(f"/i/{token}")
 
 
-def _answer(desk: Desk, token: str, turn: int, said: str) -> None:
-    with desk.session(token) as session:
-        asked = session.ask()
-        if asked is None or asked.turn != turn:
-            raise TurnError("this question was answered already")
-        first = asked.left == "first"
-        match said:
-            case "left":
-                reply: Answer | None = Answer.FIRST if first else Answer.SECOND
-            case "right":
-                reply = Answer.SECOND if first else Answer.FIRST
-            case "same":
-                reply = Answer.SAME
-            case "skip":
-                reply = None
-            case _:
-                raise ArgumentError(f"{said[:40]!r} is not an answer; it is left, right, same or skip")
-        session.tell(turn, reply)
+def _reply(session: Session, said: str) -> Answer | None:
+    """Return what is meant by a side of the question that is shown."""
+    reply = SAID[said]
+    asked = session.ask()
+    return reply.swapped if reply is not None and asked is not None and asked.left == "second" else reply
 
 
 async def undo(request: Request) -> Response:
@@ -108,7 +111,7 @@ async def undo(request: Request) -> Response:
     number = _whole(form, "number") if "number" in form else None
     turn = _whole(form, "turn") if "turn" in form else None
     try:
-        await aside(_desk(request).undo, token, number, turn)
+        await visit(_desk(request), token, lambda session: session.undo(number, turn=turn))
     except TurnError:
         return _to(f"/i/{token}?notice=changed")
     except ArgumentError:
@@ -118,40 +121,38 @@ async def undo(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """Show what was found out so far."""
-    page = await aside(_result_page, _desk(request), _token(request), _notice(request))
-    return HTMLResponse(page)
+    desk, token, notice = _desk(request), _token(request), _notice(request)
+    return HTMLResponse(await visit(desk, token, lambda session: _result_page(desk, token, session, notice)))
 
 
-def _result_page(desk: Desk, token: str, notice: str) -> str:
-    with desk.session(token) as session:
-        session.ask()
-        conflicts = [number for number, _, _ in session.interview.conflicts()]
-        view = views.result_view(
-            desk.problem,
-            session.recommendation,
-            finished=session.finished,
-            links=_links(desk, token),
-            answers=session.history(),
-            conflicts=conflicts,
-            texts=desk.study.texts,
-            notice=notice,
-        )
+def _result_page(desk: Desk, token: str, session: Session, notice: str) -> str:
+    session.ask()
+    found = session.recommendation
+    settled = found.complete  # a strategy that allows for slips has dealt with what contradicts the rest
+    conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
+    view = views.result_view(
+        desk.problem,
+        found,
+        finished=session.finished,
+        links=_links(desk, token),
+        answers=session.history(),
+        conflicts=conflicts,
+        texts=desk.study.texts,
+        notice=notice,
+    )
     return views.render("result.html", **view)
 
 
 async def own_log(request: Request) -> Response:
     """Give a person everything that was kept of them."""
-    token = _token(request)
 
     def lines(session: Session) -> str:
         return "".join(json.dumps(event) + "\n" for event in session.events)
 
-    def read() -> str:
-        with _desk(request).session(token) as session:
-            return lines(session)
-
     disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
-    return Response(await aside(read), media_type="application/jsonl", headers=disposition)
+    return Response(
+        await visit(_desk(request), _token(request), lines), media_type="application/jsonl", headers=disposition
+    )
 
 
 async def picture(request: Request) -> Response:
@@ -172,7 +173,8 @@ async def health(request: Request) -> Response:
 def warm_up(study: Study, problem: AnyProblem) -> None:
     """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
     desk = Desk(study, problem, Memory())
-    _question_page(desk, desk.open(), "")
+    token = desk.open()
+    desk.do(token, lambda session: _question_page(desk, token, session, ""))
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -220,14 +222,20 @@ def _whole(form: Mapping[str, str], name: str) -> int:
 
 def _links(desk: Desk, token: str) -> views.Links:
     here = f"/i/{token}"
-    pictures = getattr(desk.problem, "pictures", None)
     return views.Links(
         answer=f"{here}/answer",
         undo=f"{here}/undo",
         result=f"{here}/result",
         log=f"{here}/log",
         question=here,
-        picture=(lambda state: f"/picture?state={quote(state, safe='')}") if pictures else None,
+        picture=_picture(desk),
+    )
+
+
+def _picture(desk: Desk) -> Callable[[str], str] | None:
+    """Return the function from a state to the address of its picture, where the problem has pictures."""
+    return (
+        (lambda state: f"/picture?state={quote(state, safe='')}") if getattr(desk.problem, "pictures", None) else None
     )
 
 

@@ -17,7 +17,6 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
-from tradeoff.apps.web.threads import take_turns
 from tradeoff.errors import ArgumentError
 
 HEADER_PATIENCE = 4_000  # milliseconds for the head of a request
@@ -39,7 +38,6 @@ def check_address(host: str, port: int) -> int:
 
 def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[], None] = lambda: None) -> None:
     """Serve until interrupted; ``ready`` is called when connections are accepted."""
-    take_turns()
     asyncio.run(_serve(app, host, port, ready))
 
 

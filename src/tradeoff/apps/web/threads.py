@@ -1,21 +1,18 @@
-"""Work that takes its time is done beside the event loop, by a few threads.
-
-A few, because they compute: with forty of them at work the loop, which only passes messages on, would rarely get its turn.
-"""
+"""What takes no time is done at once, what takes its time beside the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
+from tradeoff.studies import Desk, Session
+
 Result = TypeVar("Result")
 
-THREADS = 16  # some compute, most wait for the disk
-TURN = 0.001  # seconds after which a computing thread lets others go on; Python's own is five times as long
+THREADS = 100  # most of them wait for the disk, or for their turn to compute
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tradeoff")
 
@@ -25,6 +22,18 @@ async def aside(work: Callable[..., Result], *given: Any) -> Result:
     return await asyncio.get_running_loop().run_in_executor(_pool, partial(work, *given))
 
 
-def take_turns() -> None:
-    """Let threads change places often enough for the loop to answer everybody in time."""
-    sys.setswitchinterval(TURN)
+async def visit(
+    desk: Desk, token: str, work: Callable[[Session], Result], quick: Callable[[Session], bool] = lambda session: False
+) -> Result:
+    """Return what some work with a person's session gives; it is durable then.
+
+    Where ``quick`` says that there is nothing to work out it is done at once: handing it to a thread and back would take
+    longer than doing it, above all when other threads compute.
+    """
+    done = desk.at_once(token, work, quick)
+    if done is None:
+        return await aside(desk.do, token, work)
+    result, saved = done
+    if saved is not None:
+        await asyncio.wrap_future(saved)
+    return result

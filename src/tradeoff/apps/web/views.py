@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -160,8 +160,16 @@ def _pair(drawn: Sketches, question: Question, left: str, picture: Callable[[str
         }
         return Markup(render("pair.html", **values))  # made by a template, which has escaped everything
 
-    plans = tuple(side.plan for side in sides)
-    return drawn.once((question.key, left, plans, picture is not None), make)
+    return drawn.once(_pair_key(question, left, picture), make)
+
+
+def _pair_key(question: Question, left: str, picture: Callable[[str], str] | None) -> Hashable:
+    return question.key, left, question.first.plan, question.second.plan, picture is not None
+
+
+def drawn_before(problem: AnyProblem, question: Question, left: str, picture: Callable[[str], str] | None) -> bool:
+    """Return whether a question can be shown without drawing anything."""
+    return sketches(problem).has(_pair_key(question, left, picture))
 
 
 # --- the result ------------------------------------------------------------------------------------------------------
