@@ -12,6 +12,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from tradeoff.strategies.base import Reply, Step, Strategy
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 FORMAT = "tradeoff-log/2"
+VERSION = version("tradeoff")
 READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in between
 
 # What others note in a log of an interview, between its own events; a replay passes over them.
@@ -80,6 +82,7 @@ class Interview:
             {
                 "event": "header",
                 "format": FORMAT,
+                "version": VERSION,
                 "problem": problem.fingerprint,
                 "problem_name": getattr(problem, "name", ""),
                 "objectives": [o.name for o in problem.objectives],
@@ -305,7 +308,8 @@ class Interview:
             if not same:
                 raise LogError(
                     f"{where}: the {side} alternative was {then}, but this version would ask about {value.tolist()}; "
-                    "the log comes from another version of the program or was edited"
+                    f"the log was begun with version {self._log[0].get('version', 'unknown')} of the program, which chose its "
+                    f"questions in another way than this one ({VERSION}), or it was edited"
                 )
 
 

@@ -180,7 +180,6 @@ def test_everywhere_the_same_is_asked_and_the_same_comes_of_it(case: tuple[Any, 
         assert other.questions != library.questions
 
 
-@pytest.mark.xfail(strict=True, reason="in the terminal --seed decides the sides only, on the page what is asked, too")
 def test_a_seed_means_the_same_in_the_terminal_and_on_the_page(tmp_path: Path) -> None:
     words = ["ask", "coffee", "--strategy", "careful", "--seed", str(SEED), "--log", "answers.jsonl"]
     simulated = ["--simulate", "price=3,aroma=1", "--max-questions", "6"]

@@ -110,19 +110,21 @@ class Desk:
             return work(session)
 
     def at_once(
-        self, token: str, work: Callable[[Session], Result], quick: Callable[[Session], bool]
+        self, token: str, turn: int | None, work: Callable[[Session], Result], quick: Callable[[Session], bool]
     ) -> tuple[Result, Future[None] | None] | None:
         """Do what takes no time without waiting for anything: an event loop can call this. Return None if it would wait.
 
         Otherwise return what the work gives and, if something is to be kept, what is done when it is durable: nobody may
-        be told before. Until then the session is held.
+        be told before. Until then the session is held. Where other processes write, too, a session is up to date for
+        somebody who has come to this turn if it has come there itself.
         """
         entry, later = self._live.get(token), getattr(self.store, "append_later", None)
-        if entry is None or later is None or self.store.shared or not entry.lock.acquire(blocking=False):
+        if entry is None or later is None or not entry.lock.acquire(blocking=False):
             return None
         session, held = entry.session, True
         try:
-            if session is None or not quick(session):
+            behind = self.store.shared and session is not None and (turn is None or session.turn < turn)
+            if session is None or behind or not quick(session):
                 return None
             result = work(session)
             new = session.events[entry.kept :]

@@ -15,7 +15,7 @@ from tradeoff.model import Objective, Vector
 # What each command takes beside a strategy's own options, and how it is said there.
 _BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
 NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
-    "ask": {**_BOTH, "clock": None},
+    "ask": {**_BOTH, "clock": None, "sides": "--seed"},
     "simulate": {
         **_BOTH, "users": "--users", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
         "jobs": "--jobs", "out": "--out", "progress": None,

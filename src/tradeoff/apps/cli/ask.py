@@ -56,7 +56,7 @@ PATIENCE = 30  # questions; fewer are not warned of
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides which alternative is A, which is B.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
 @click.option("--log", type=FILE, metavar="FILE", help="Keep every answer in this new file, at once.")
 @click.option("--resume", type=FILE, metavar="FILE", help="Go on with the interview kept in this file.")
 @click.option(
@@ -119,6 +119,8 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.words()])
+    if settings.get("strategy", "careful") in ("careful", "certified"):
+        settings.setdefault("seed", seed)
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)

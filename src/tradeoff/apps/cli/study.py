@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tradeoff.apps.cli.serve import Place, store_option, takes_place
+from tradeoff.apps.cli.serve import STORE, Place, store_option, takes_place
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
 
 TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
@@ -75,7 +77,8 @@ def create(
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")
-    click.echo(f"Serve it with: tradeoff study serve {name} --store {store}", err=True)
+    call = ["tradeoff", "study", "serve", name, *([] if store == STORE else ["--store", without_password(store)])]
+    click.echo(f"Serve it with: {shlex.join(call)}", err=True)
 
 
 @study.command("list")
@@ -171,6 +174,15 @@ def serve(name: str, store: str, place: Place) -> None:
     with open_store(store) as opened:
         made = Study.read(opened, name)
         run(opened, store, made, Study.problem_of(opened, name), place, None)
+
+
+def without_password(store: str) -> str:
+    """Return the address of a store as it can be shown to anybody.
+
+    >>> without_password("postgresql://ann:secret@example.org/study")
+    'postgresql://ann:***@example.org/study'
+    """
+    return re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", store)
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

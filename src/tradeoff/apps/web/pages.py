@@ -17,7 +17,6 @@ from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import ConflictError
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Desk, Session, Study, TurnError
@@ -53,7 +52,10 @@ async def begin(request: Request) -> Response:
 async def question(request: Request) -> Response:
     """Show the question to be answered, or go on to the result when there is none."""
     desk, token, notice = _desk(request), _token(request), _notice(request)
-    page = await visit(desk, token, lambda session: _question_page(desk, token, session, notice), partial(_drawn, desk))
+    page = await visit(
+        desk, token, lambda session: _question_page(desk, token, session, notice), turn=_turn(request),
+        quick=partial(_drawn, desk),
+    )  # fmt: skip
     return _to(f"/i/{token}/result") if page is None else HTMLResponse(page)
 
 
@@ -88,14 +90,18 @@ async def answer(request: Request) -> Response:
     turn, said = _whole(form, "turn"), form.get("answer", "")
     if said not in SAID:
         raise ArgumentError(f"{said[:40]!r} is not an answer; it is {', '.join(SAID)}")
+
+    def tell(session: Session) -> int:
+        session.tell(turn, _reply(session, said))
+        return session.turn
+
     try:
-        await visit(
-            desk, token, lambda session: session.tell(turn, _reply(session, said)),
-            lambda session: session.knows(_reply(session, said)),
+        now = await visit(
+            desk, token, tell, turn=turn, quick=lambda session: session.knows(_reply(session, said))
         )  # fmt: skip
-    except (TurnError, ConflictError):
+    except TurnError:
         return _to(f"/i/{token}?notice=answered")
-    return _to(f"/i/{token}")
+    return _to(f"/i/{token}?turn={now}")  # so that whoever serves the next page knows how far it must be
 
 
 def _reply(session: Session, said: str) -> Answer | None:
@@ -199,6 +205,12 @@ def _token(request: Request) -> str:
 
 def _notice(request: Request) -> str:
     return NOTICES.get(request.query_params.get("notice", ""), "")
+
+
+def _turn(request: Request) -> int | None:
+    """Return the turn that somebody has come to, as an answer has told them."""
+    text = request.query_params.get("turn", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 async def _form(request: Request) -> dict[str, str]:

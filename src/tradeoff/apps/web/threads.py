@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
+from tradeoff.stores import ConflictError
 from tradeoff.studies import Desk, Session
 
 Result = TypeVar("Result")
@@ -23,17 +25,24 @@ async def aside(work: Callable[..., Result], *given: Any) -> Result:
 
 
 async def visit(
-    desk: Desk, token: str, work: Callable[[Session], Result], quick: Callable[[Session], bool] = lambda session: False
+    desk: Desk,
+    token: str,
+    work: Callable[[Session], Result],
+    *,
+    turn: int | None = None,
+    quick: Callable[[Session], bool] = lambda session: False,
 ) -> Result:
-    """Return what some work with a person's session gives; it is durable then.
+    """Return what some work with the session of somebody who has come to a turn gives; it is durable then.
 
     Where ``quick`` says that there is nothing to work out it is done at once: handing it to a thread and back would take
     longer than doing it, above all when other threads compute.
     """
-    done = desk.at_once(token, work, quick)
-    if done is None:
-        return await aside(desk.do, token, work)
-    result, saved = done
-    if saved is not None:
-        await asyncio.wrap_future(saved)
-    return result
+    done = desk.at_once(token, turn, work, quick)
+    if done is not None:
+        result, saved = done
+        if saved is None:
+            return result
+        with contextlib.suppress(ConflictError):  # another process wrote in the meantime: look again
+            await asyncio.wrap_future(saved)
+            return result
+    return await aside(desk.do, token, work)
