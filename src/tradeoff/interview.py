@@ -16,12 +16,13 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, LogError
-from tradeoff.model import Answer, Question, Recommendation
+from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies import STRATEGIES, start
-from tradeoff.strategies.base import Reply, Step, Strategy
+from tradeoff.strategies.base import Reply, Step, Strategy, Told
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 FORMAT = "tradeoff-log/2"
@@ -30,6 +31,9 @@ READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in 
 
 # What others note in a log of an interview, between its own events; a replay passes over them.
 NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
+
+# Strategies that learn from any answer, whoever asked: logs of their earlier versions can be gone on with.
+LEARNING = frozenset({"careful", "certified"})
 
 Event = dict[str, Any]
 Side = Literal["first", "second"]
@@ -77,6 +81,8 @@ class Interview:
         self._answered = 0
         self._asked: bytes | None = None  # the question that was last written to the log
         self._left: Side = "first"
+        self._earlier: Question | None = None  # a question of an earlier version, about to be answered from a log
+        self._elsewhere: set[int] = set()  # numbers of answers to such questions
         self._begin()
         self._log: list[Event] = [
             {
@@ -102,12 +108,22 @@ class Interview:
         """Run the strategy from the beginning, with the answers that stand, to the first question without one."""
         self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in self._answers:
-            self._waiting[record[1].key].append(record)
+            if record[0] not in self._elsewhere:
+                self._waiting[record[1].key].append(record)
         self._used: list[Record] = []
         self._final: Recommendation | None = None
         self._step: Step | None = None
         self._running: Strategy = start(self.strategy, self.problem, **self._settings)
         self._advance(lambda: next(self._running))
+        for record in self._answers:
+            if record[0] in self._elsewhere:
+                self._learn(record)
+
+    def _learn(self, record: Record) -> None:
+        """Let the strategy learn from an answer to a question that it did not ask, unless it has come to its end."""
+        if self._step is not None:
+            self._used.append(record)
+            self._advance(lambda: self._running.send(Told(record[1], record[2])))
 
     def _advance(self, move: Callable[[], Step]) -> None:
         """Move the strategy on, and past every question whose answer is already there."""
@@ -123,6 +139,8 @@ class Interview:
 
     def ask(self) -> Question | None:
         """Return the question to be answered now, or None when nothing is left to ask."""
+        if self._earlier is not None:  # cannot be shown any more: something else is asked
+            self._earlier, self._asked = None, None
         if self._step is None:
             return None
         question = self._step.question
@@ -171,17 +189,23 @@ class Interview:
         self._record(None)
 
     def _record(self, reply: Reply) -> None:
-        if self._step is None:
+        question = self._earlier or (self._step.question if self._step is not None else None)
+        if question is None:
             raise ArgumentError("nothing is being asked any more: the interview is finished")
-        if self._asked != self._step.question.key:
+        if self._asked != question.key:
             raise ArgumentError("no question was asked yet that this could answer; call ask() first")
         self._answered += 1
-        record = (self._answered, self._step.question, reply)
+        record = (self._answered, question, reply)
         kind = {"event": "skip"} if reply is None else {"event": "answer", "answer": reply.value}
         self._log.append({**kind, "number": self._answered, "time": self._now()})
         self._answers.append(record)
-        self._used.append(record)
         self._asked = None
+        if self._earlier is not None:
+            self._earlier = None
+            self._elsewhere.add(self._answered)
+            self._learn(record)
+            return
+        self._used.append(record)
         self._advance(lambda: self._running.send(reply))
 
     def undo(self, number: int | None = None) -> None:
@@ -275,7 +299,7 @@ class Interview:
                 case "question":
                     question = self.ask()
                     self._log.pop() if question is not None and self._log[-1]["event"] == "question" else None
-                    self._check_question(event, question, where)
+                    self._take_question(event, question, where)
                     self._left = event.get("left", "first")
                     self._log.append(event)
                 case "answer" | "skip" as kind:
@@ -295,22 +319,41 @@ class Interview:
                 case kind:
                     raise LogError(f"{where} is of the unknown kind {kind!r}")
 
-    def _check_question(self, event: Event, question: Question | None, where: str) -> None:
-        """Raise a LogError unless the strategy asks now what it asked then."""
+    def _take_question(self, event: Event, question: Question | None, where: str) -> None:
+        """Take a question as it was asked then; one that would not be asked now is learned from, where that is possible."""
+        first, second = (_values(event.get(side), len(self.problem.objectives)) for side in ("first", "second"))
+        if question is not None and _same(first, question.first) and _same(second, question.second):
+            return
+        if self.strategy in LEARNING and first is not None and second is not None:
+            self._earlier = Question(Alternative(first, NOTHING), Alternative(second, NOTHING))
+            self._asked = self._earlier.key
+            return
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
-        for side, value in (("first", question.first.value), ("second", question.second.value)):
-            then = event.get(side)
-            try:
-                same = np.allclose(np.asarray(then, dtype=float), value, rtol=0, atol=1e-9)
-            except (TypeError, ValueError):
-                same = False
-            if not same:
-                raise LogError(
-                    f"{where}: the {side} alternative was {then}, but this version would ask about {value.tolist()}; "
-                    f"the log was begun with version {self._log[0].get('version', 'unknown')} of the program, which chose its "
-                    f"questions in another way than this one ({VERSION}), or it was edited"
-                )
+        side, now = ("second", question.second) if _same(first, question.first) else ("first", question.first)
+        raise LogError(
+            f"{where}: the {side} alternative was {event.get(side)}, but this version would ask about {now.value.tolist()}; "
+            f"the log was begun with version {self._log[0].get('version', 'unknown')} of the program, which chose its "
+            f"questions in another way than this one ({VERSION}), or it was edited"
+        )
+
+    def can_show(self, number: int) -> bool:
+        """Return whether the question of an answer can be shown again: an earlier version's cannot."""
+        return number not in self._elsewhere
+
+
+def _values(given: object, count: int) -> NDArray[np.float64] | None:
+    """Return the value of an alternative in a log, or None if it is none."""
+    try:
+        values = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return values if values.shape == (count,) and np.isfinite(values).all() else None
+
+
+def _same(value: NDArray[np.float64] | None, alternative: Alternative) -> bool:
+    """Return whether an alternative in a log is this one, but for the last digits of another machine."""
+    return value is not None and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
 
 
 def side_of(seed: int | None, question: Question) -> Side:

@@ -33,9 +33,18 @@ class Step:
     recommend: Callable[[], Recommendation]
     left: int | None = None
     knows: Callable[[Reply], bool] = lambda reply: False
+    learns: bool = False  # whether a ``Told`` can be sent instead of a reply
 
 
-Strategy: TypeAlias = Generator[Step, Reply, Recommendation]
+@dataclass(frozen=True, eq=False)
+class Told:
+    """A reply to another question than the one that is asked: an earlier version of the strategy has asked it."""
+
+    question: Question
+    reply: Reply
+
+
+Strategy: TypeAlias = Generator[Step, Reply | Told, Recommendation]
 
 # Two alternatives whose gains differ by less than this are the same to anybody.
 IDENTICAL = 1e-12
@@ -89,11 +98,12 @@ def _answering(
     try:
         step = next(inner)
         while True:
-            reply: Reply = known(step.question)
+            reply: Reply | Told = known(step.question)
             if reply is None:
                 reply = yield step
-                if reply is not None:
-                    learn(step.question, reply)
+                told = reply if isinstance(reply, Told) else Told(step.question, reply)
+                if told.reply is not None:
+                    learn(told.question, told.reply)
             step = inner.send(reply)
     except StopIteration as end:
         result: Recommendation = end.value
@@ -122,7 +132,7 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
                     reason=f"the budget of {max_questions} questions is used up; this is the best estimate so far",
                 )
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
-            reply = yield Step(step.question, now(step), left, step.knows)
+            reply = yield replace(step, recommend=now(step), left=left)
             asked += 1  # skipped ones too: a person who skips for ever comes to an end
             step = inner.send(reply)
     except StopIteration as end:

@@ -139,6 +139,7 @@ class Careful(Certified):
         again = [
             Question(self.asked[i][0].second, self.asked[i][0].first)
             for i in np.flatnonzero(self.chance_wrong() > QUESTIONABLE)
+            if self.asked[i][0].key not in self.elsewhere  # which cannot be shown again
         ]
         if not again:
             return pool

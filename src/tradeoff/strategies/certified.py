@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Matrix, Question, Recommendation, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.base import Reply, Step, Strategy
+from tradeoff.strategies.base import Reply, Step, Strategy, Told
 from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.choosing import (
     ANSWERS,
@@ -112,6 +112,7 @@ class Certified:
             self.asked: list[tuple[Question, Answer]] = []
             self.places: list[int] = []  # where each of them stands among all questions put, skipped ones included
             self.unanswered: set[bytes] = set()  # skipped: not to be asked again
+            self.elsewhere: set[bytes] = set()  # asked by an earlier version: only their values are known
             self.cone = self.everything()
             self.particles = posterior_particles(*self.answered(), PARTICLES, self.random, lapse=self.lapse)
             self.certificate = self.certify()
@@ -129,8 +130,11 @@ class Certified:
         for left in range(most, 0, -1):
             if isinstance(self.next, Recommendation):
                 return self.next
-            reply = yield Step(self.next, self.so_far, left, self.knows)
-            self.take(self.next, reply, most - left + 1)
+            reply = yield Step(self.next, self.so_far, left, self.knows, learns=True)
+            told = reply if isinstance(reply, Told) else Told(self.next, reply)
+            if told is reply:
+                self.elsewhere.add(told.question.key)
+            self.take(told.question, told.reply, most - left + 1)
         if isinstance(self.next, Recommendation):
             return replace(self.next, complete=False)
         return self.recommend(f"{most} questions were not enough to be sure", complete=False)
@@ -182,6 +186,7 @@ class Certified:
             "asked": list(self.asked),
             "places": list(self.places),
             "unanswered": set(self.unanswered),
+            "elsewhere": set(self.elsewhere),
             "known": self.known.copy(),
             "random": deepcopy(self.random),
         }

@@ -135,7 +135,9 @@ class Session:
             return None
         if "dominated" not in self._checked and (answered >= DOMINATED_AFTER or self.interview.finished):
             return "dominated"
-        return "repeat" if "repeat" not in self._checked and self.interview.finished and answered > 1 else None
+        if "repeat" in self._checked or not self.interview.finished or answered < 2 or not self._repeatable():
+            return None
+        return "repeat"
 
     def _check_question(self, check: Kind) -> Question:
         if check == "repeat":
@@ -144,9 +146,14 @@ class Session:
             self._pair = dominated_pair(self.interview.problem)
         return self._pair
 
+    def _repeatable(self) -> list[Record]:
+        """Return the answers whose questions can be shown again."""
+        return [record for record in self.interview.answers if self.interview.can_show(record[0])]
+
     def _repeated(self) -> Record:
         """Return the answer whose question is repeated: the first that preferred something, or else the first."""
-        given = [record for record in self.interview.answers if record[2] is not None] or self.interview.answers
+        shown = self._repeatable()
+        given = [record for record in shown if record[2] is not None] or shown
         return next((record for record in given if record[2] is not Answer.SAME), given[0])
 
     def _check_side(self, check: Kind) -> Side:
