@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradeoff.errors import ArgumentError, ProblemError, StoreError
+from tradeoff.errors import ArgumentError, ProblemError, StoreError, TradeoffError
 from tradeoff.problem import Problem
 from tradeoff.stores import ConflictError, MissingError, Store
 from tradeoff.stores.base import NAME
@@ -125,6 +125,9 @@ class Study:
         events = _events(store, name)
         study = Study._from(events[0], name)
         kept = next((event for event in events if event.get("event") == "problem"), None)
+        drawn = study._with_pictures()
+        if drawn is not None:
+            return drawn
         if kept is not None:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "problem.npz"
@@ -141,6 +144,20 @@ class Study:
                 "bring the old one back, or create a new study"
             )
         return problem
+
+
+    def _with_pictures(self) -> AnyProblem | None:
+        """Return the problem read again where an environment draws it, which the kept one cannot; None if it has changed."""
+        from tradeoff.sources import load
+
+        name = str(self.source.get("name", ""))
+        if not name.startswith(("gym:", "mo-gym:")):
+            return None
+        try:
+            problem = load(name, **self.source["options"])
+        except TradeoffError:  # not installed here, or of another version: the kept one does without pictures
+            return None
+        return problem if problem.fingerprint == self.fingerprint else None
 
 
 def _events(store: Store, name: str) -> list[dict[str, Any]]:
