@@ -145,7 +145,6 @@ class Study:
             )
         return problem
 
-
     def _with_pictures(self) -> AnyProblem | None:
         """Return the problem read again where an environment draws it, which the kept one cannot; None if it has changed."""
         from tradeoff.sources import load
