@@ -72,6 +72,19 @@ def field_trip(states: int, k: int, horizon: int) -> MDP:
     )
 
 
+def random_successors(states: int, k: int, horizon: int) -> MDP:
+    """Return an MDP with 4 actions of 4 random successors in every state: nearly everybody has a plan of their own."""
+    rng = np.random.default_rng([states, k, horizon])
+    matrices = []
+    for _ in range(4):
+        rows = np.repeat(np.arange(states), 4)
+        chances = rng.dirichlet(np.ones(4), size=states).ravel()
+        matrices.append(
+            sparse.csr_array((chances, (rows, rng.integers(states, size=4 * states))), shape=(states, states))
+        )
+    return MDP.from_sparse(matrices, rng.random((states, 4, k)) ** 3, horizon=horizon, name="random")
+
+
 @dataclass(eq=False)
 class Measured:
     """Seconds per request and per answer (the form, then the next page), while everybody is there."""
@@ -266,9 +279,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--objectives", type=int, default=3)
     parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--strategy", default="careful")
+    parser.add_argument("--random", action="store_true", help="random successors: the least that people can share")
     given = parser.parse_args(arguments)
     workers = given.workers or (2 if given.store == "postgresql" else 1)
-    problem = field_trip(given.states, given.objectives, given.horizon)
+    make = random_successors if given.random else field_trip
+    problem = make(given.states, given.objectives, given.horizon)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with database(given.store, folder) as store:
@@ -280,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     answers = sum(map(len, said))
     places = len({told[:n] for told in said for n in range(1, len(told) + 1)})
     print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "
-          f"H = {given.horizon}, {given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
+          f"H = {given.horizon}{', random successors' * given.random}, {given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
     print(f"{len(measured.answer):,} answers in {given.seconds:g} s: {len(measured.answer) / given.seconds:.0f} a second; "
           f"{measured.begun:,} began, {measured.finished:,} finished")  # fmt: skip
     print(f"{answers:,} answers are kept, at {places:,} different places")
