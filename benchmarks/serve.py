@@ -295,7 +295,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     answers = sum(map(len, said))
     places = len({told[:n] for told in said for n in range(1, len(told) + 1)})
     print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "
-          f"H = {given.horizon}{', random successors' * given.random}, {given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
+          f"H = {given.horizon}{', random successors' * given.random}, "
+          f"{given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
     print(f"{len(measured.answer):,} answers in {given.seconds:g} s: {len(measured.answer) / given.seconds:.0f} a second; "
           f"{measured.begun:,} began, {measured.finished:,} finished")  # fmt: skip
     print(f"{answers:,} answers are kept, at {places:,} different places")

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Literal
@@ -236,10 +237,12 @@ class Interview:
     @property
     def recommendation(self) -> Recommendation:
         """What is recommended now: the final word, or the best estimate so far."""
-        if self._step is not None:
-            return self._step.recommend()
-        assert self._final is not None
-        return self._final
+        found = self._final if self._step is None else self._step.recommend()
+        assert found is not None
+        # A strategy counts the answers it has used, in its order; everybody else knows them by their numbers.
+        used = [number for number, _, _ in self._used]
+        doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
+        return found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
 
     @property
     def at_most(self) -> int | None:

@@ -337,7 +337,7 @@ class Recommendation:
     importance: Matrix | None = None  # [k, 2]: the smallest and largest importance that fits the answers
     unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
     runner_up: Alternative | None = None
-    doubtful: tuple[int, ...] = ()  # which answers are probably wrong: their places among all, counted from 1
+    doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many more questions to the target
 

@@ -172,6 +172,8 @@ def one_weight(
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
     least = one_density(w, j, x, least_share, slack, slope, offsets, precision, penalty, sparse)
+    if least == -np.inf:  # below the floor, where every place would be as good: the other moves lead out of there
+        return
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)

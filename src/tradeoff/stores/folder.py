@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
 from tradeoff.interview import Event
 from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
-from tradeoff.stores.jsonlines import JsonLines
+from tradeoff.stores.jsonlines import LONGEST_HEADER, JsonLines
+
+PATIENCE = 10  # seconds to wait for a file that another process holds
 
 
 class Folder(Closing):
@@ -53,7 +56,7 @@ class Folder(Closing):
     def logs(self, folder: str) -> dict[str, list[Event]]:
         """Return all logs of a folder, the oldest first by the time in their header."""
         check_name("folder", folder)
-        found = [path.stem for path in (self.path / folder).glob("*.jsonl") if path.stat().st_size]
+        found = [path.stem for path in (self.path / folder).glob("*.jsonl") if _begun(path)]
         read = {name: self.read(folder, name) for name in found}
         return {name: read[name] for name in sorted(found, key=lambda n: (str(read[n][0].get("time", "")), n))}
 
@@ -70,4 +73,17 @@ class Folder(Closing):
         path = self._file(folder, name)
         if not path.is_file() or not path.stat().st_size:
             raise missing(folder, name)
-        return JsonLines.open(path)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return JsonLines.open(path)
+            except StoreError as error:  # another process reads or writes it, which takes no time
+                if "in use" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+
+def _begun(path: Path) -> bool:
+    """Return whether a log's header is whole: a crash may have come before it was, and then nobody was told of the log."""
+    with path.open("rb") as file:
+        return b"\n" in file.read(LONGEST_HEADER)

@@ -215,6 +215,7 @@ class Sql(Closing):
             if not self.shared:  # then nobody else writes, and what we know stays true
                 self._lengths = known if len(known) < REMEMBERED else {}
         except BaseException as error:  # whatever it was, whoever waits must hear of it
+            self._lengths = {}  # what is there now must be looked up again
             for write in batch:
                 write.done.set_exception(error)
             if connection is not None:
@@ -330,7 +331,12 @@ def _database_file(url: URL) -> Path | None:
 
 def _engine(url: URL, write: bool) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url, pool_size=READERS, max_overflow=READERS, pool_pre_ping=True)
+        # Nothing may take for ever: a server that has gone is said, and not waited for.
+        limits = f"-c statement_timeout={1000 * PATIENCE} -c lock_timeout={1000 * PATIENCE}"
+        gone = {"connect_timeout": PATIENCE, "keepalives_idle": PATIENCE, "tcp_user_timeout": 1000 * PATIENCE}
+        return sa.create_engine(
+            url, pool_size=READERS, max_overflow=READERS, pool_pre_ping=True, connect_args={**gone, "options": limits}
+        )
     engine = sa.create_engine(url, pool_size=READERS, max_overflow=READERS, connect_args={"timeout": PATIENCE})
 
     @sa.event.listens_for(engine, "connect")

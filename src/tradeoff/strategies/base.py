@@ -33,12 +33,14 @@ class Step:
     recommend: Callable[[], Recommendation]
     left: int | None = None
     knows: Callable[[Reply], bool] = lambda reply: False
-    learns: bool = False  # whether a ``Told`` can be sent instead of a reply
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """A reply to another question than the one that is asked: an earlier version of the strategy has asked it."""
+    """A reply to another question than the one that is asked: an earlier version of the strategy has asked it.
+
+    Only strategies that learn from any answer can be sent one.
+    """
 
     question: Question
     reply: Reply

@@ -130,7 +130,7 @@ class Certified:
         for left in range(most, 0, -1):
             if isinstance(self.next, Recommendation):
                 return self.next
-            reply = yield Step(self.next, self.so_far, left, self.knows, learns=True)
+            reply = yield Step(self.next, self.so_far, left, self.knows)
             told = reply if isinstance(reply, Told) else Told(self.next, reply)
             if told is reply:
                 self.elsewhere.add(told.question.key)
@@ -152,6 +152,7 @@ class Certified:
     def place_after(self, question: Question, reply: Reply) -> bytes:
         """Return what tells the place after this reply from all others."""
         said = b"skip" if reply is None else reply.value.encode()
+        said += b"/elsewhere" if question.key in self.elsewhere else b""
         return hashlib.sha256(self.place + question.key + said).digest()
 
     def knows(self, reply: Reply) -> bool:

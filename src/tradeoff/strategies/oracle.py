@@ -20,8 +20,9 @@ from tradeoff.problem import Problem
 
 # Directions remembered per problem; the oldest are forgotten. An alternative of an MDP takes under a kilobyte.
 REMEMBERED = 200_000
-# Places in interviews remembered per problem; each takes up to 50 KB.
+# Places in interviews remembered per problem, and what they may take: some 50 KB each with few objectives, megabytes with ten.
 PLACES = 8_000
+PLACES_BYTES = 256 << 20
 # Alternatives whose gains agree to this many digits are one.
 DIGITS = 10
 
@@ -31,8 +32,9 @@ class Memory:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = ref(problem)  # whoever asks holds the problem; its memory must not keep it alive
-        self._found: dict[bytes, Alternative] = {}
-        self._places: OrderedDict[bytes, Mapping[str, Any]] = OrderedDict()
+        self._found: OrderedDict[bytes, Alternative] = OrderedDict()
+        self._places: OrderedDict[bytes, tuple[Mapping[str, Any], int]] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
         self.solved = 0
 
@@ -40,16 +42,19 @@ class Memory:
         """Return how things stood at this place of an interview, if anybody was there lately."""
         with self._lock:
             found = self._places.get(place)
-            if found is not None:
-                self._places.move_to_end(place)
-            return found
+            if found is None:
+                return None
+            self._places.move_to_end(place)
+            return found[0]
 
     def remember(self, place: bytes, standing: Mapping[str, Any]) -> None:
         """Remember how things stand at a place; nobody may change it afterwards."""
+        size = _size(standing)
         with self._lock:
-            self._places[place] = standing
-            while len(self._places) > PLACES:
-                self._places.popitem(last=False)
+            self._bytes += size - self._places.pop(place, ({}, 0))[1]
+            self._places[place] = standing, size
+            while len(self._places) > 1 and (len(self._places) > PLACES or self._bytes > PLACES_BYTES):
+                self._bytes -= self._places.popitem(last=False)[1][1]
 
     def best(self, weights: Matrix) -> list[Alternative]:
         """Return an optimal alternative for each row, solving only those that nobody has needed before."""
@@ -67,7 +72,7 @@ class Memory:
                 for i, alternative in zip(missing, found, strict=True):
                     known[i] = self._found[keys[i]] = alternative
                 while len(self._found) > REMEMBERED:
-                    del self._found[next(iter(self._found))]
+                    self._found.popitem(last=False)
         return known  # type: ignore[return-value]
 
 
@@ -114,6 +119,18 @@ class Known:
         if fresh:
             self.values = np.concatenate([self.values, fresh])
         return numbers
+
+
+def _size(standing: Mapping[str, Any]) -> int:
+    """Return about how many bytes it takes: its arrays, and those of the objects in it."""
+    held = [standing, *(vars(value) for value in standing.values() if hasattr(value, "__dict__"))]
+    parts = [
+        part
+        for values in held
+        for value in values.values()
+        for part in (value if isinstance(value, tuple) else [value])
+    ]
+    return 2_000 + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
 
 def _key(alternative: Alternative) -> bytes:

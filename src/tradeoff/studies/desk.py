@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from tradeoff.errors import ArgumentError
 from tradeoff.interview import Event
 from tradeoff.model import Answer
 from tradeoff.stores import ConflictError, Store
@@ -82,17 +83,27 @@ class Desk:
             raise missing(self.study.name, token[:40])
         entry = self._entry(token)
         with entry.lock:
-            with self._computing:
-                session = self._current(token, entry)
             try:
+                session = self._current(token, entry)
                 with self._computing:
                     yield session
                 new = session.events[entry.kept :]
                 if new:
                     self._append(token, new, entry)
+            except (TurnError, ArgumentError):  # refused before anything was done
+                raise
+            except BaseException:  # whatever was half done
+                entry.session = None
+                raise
             finally:
-                if entry.kept != len(session.events):  # what is in memory only never happened
-                    entry.session, entry.kept = None, 0
+                self._settle(entry)
+
+    @staticmethod
+    def _settle(entry: _Live) -> None:
+        """Forget a session that is not exactly what the store has: what is in memory only never happened."""
+        session = entry.session
+        if session is None or not session.settled or entry.kept != len(session.events):
+            entry.session, entry.kept = None, 0
 
     def _append(self, token: str, new: list[Event], entry: _Live) -> None:
         try:
@@ -121,6 +132,9 @@ class Desk:
         entry, later = self._live.get(token), getattr(self.store, "append_later", None)
         if entry is None or later is None or not entry.lock.acquire(blocking=False):
             return None
+        with self._lock:
+            if token in self._live:
+                self._live.move_to_end(token)
         session, held = entry.session, True
         try:
             behind = self.store.shared and session is not None and (turn is None or session.turn < turn)
@@ -134,19 +148,20 @@ class Desk:
             held = False
             saved.add_done_callback(lambda done: self._saved(entry, session, done))
             return result, saved
+        except (TurnError, ArgumentError):  # refused before anything was done
+            raise
+        except BaseException:
+            entry.session = None
+            raise
         finally:
             if held:
-                self._let_go(entry, session)
+                self._settle(entry)
+                entry.lock.release()
 
     def _saved(self, entry: _Live, session: Session, done: Future[None]) -> None:
         if done.exception() is None:
             entry.kept = len(session.events)
-        self._let_go(entry, session)
-
-    @staticmethod
-    def _let_go(entry: _Live, session: Session | None) -> None:
-        if session is not None and entry.kept != len(session.events):  # what is in memory only never happened
-            entry.session, entry.kept = None, 0
+        self._settle(entry)
         entry.lock.release()
 
     def answer(self, token: str, turn: int, reply: Answer | None) -> None:
@@ -163,8 +178,9 @@ class Desk:
         with self._lock:
             entry = self._live.setdefault(token, _Live())
             self._live.move_to_end(token)
-            while len(self._live) > self._most:
-                self._live.popitem(last=False)
+            for other in list(self._live)[: max(0, len(self._live) - self._most)]:
+                if not self._live[other].lock.locked():  # who is being served is not forgotten
+                    del self._live[other]
             return entry
 
     def _current(self, token: str, entry: _Live) -> Session:
@@ -176,10 +192,13 @@ class Desk:
                 with self._lock:
                     self._live.pop(token, None)  # whoever guesses tokens fills no memory
                 raise
-            entry.session, entry.kept = Session.resume(self.problem, events, checks=self.study.checks), len(events)
+            with self._computing:
+                entry.session = Session.resume(self.problem, events, checks=self.study.checks)
+            entry.kept = len(events)
         elif self.store.shared:
             new = self.store.read(self.study.name, token, after=entry.kept)
             if new:
-                entry.session.catch_up(new)
+                with self._computing:
+                    entry.session.catch_up(new)
                 entry.kept += len(new)
         return entry.session

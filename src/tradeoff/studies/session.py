@@ -87,6 +87,7 @@ class Session:
                     self._order.append(event["number"])
                 case "retraction":
                     self._order = [done for done in self._order if done != event["number"]]
+                    self._pending = None
                 case "check":
                     self._pending = event["kind"]
                 case "check-answer":
@@ -208,6 +209,11 @@ class Session:
     # --- looking ------------------------------------------------------------------------------------------------------
 
     @property
+    def settled(self) -> bool:
+        """Whether everything that has happened is in the log; it is not after something has broken off half-way."""
+        return self._taken == len(self.interview.log)
+
+    @property
     def turn(self) -> int:
         """The turn of the question that is shown, or of what would come next."""
         return self._turn
@@ -228,6 +234,8 @@ class Session:
         left = self.interview.at_most
         if left is None:
             return None
+        if self.finished:
+            return 0
         return left + (2 - len(self._checked) if self.checks else 0)
 
     @property

@@ -56,7 +56,14 @@ PATIENCE = 30  # questions; fewer are not warned of
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
+@click.option(
+    "--seed",
+    default=0,
+    type=click.IntRange(min=0),
+    show_default=True,
+    metavar="N",
+    help="Decides what is left to chance.",
+)
 @click.option("--log", type=FILE, metavar="FILE", help="Keep every answer in this new file, at once.")
 @click.option("--resume", type=FILE, metavar="FILE", help="Go on with the interview kept in this file.")
 @click.option(
@@ -195,7 +202,8 @@ class Keeper:
 
     def __init__(self, interview: Interview, store: JsonLines | None) -> None:
         self.interview, self.store = interview, store
-        self._kept = len(store.read()) if store is not None else 0
+        # The file may hold more: what a page has noted between the interview's own events.
+        self._kept = len(interview.log) if store is not None and store.read() else 0
 
     def keep(self) -> None:
         """Write the events that are not written yet."""

@@ -58,6 +58,10 @@ class Place:
                 "--allowed-host NAME, such as --allowed-host study.example.org"
             )
 
+        for name in self.hosts:
+            if "/" in name or (":" in name and not (name.startswith("[") and name.endswith("]"))):
+                raise ArgumentError(f"--allowed-host {name} is not a name; give it without http:// and without a port")
+
     def names(self) -> tuple[str, ...]:
         """Return the names under which the server answers."""
         from tradeoff.apps.web.security import LOOPBACK
@@ -98,7 +102,14 @@ def takes_place(command: Command) -> Command:
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
+@click.option(
+    "--seed",
+    default=0,
+    type=click.IntRange(min=0),
+    show_default=True,
+    metavar="N",
+    help="Decides what is left to chance.",
+)
 @store_option
 @takes_place
 def serve(
@@ -149,7 +160,7 @@ def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Pl
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError
 
-    if place.workers > 1 and not store.shared:
+    if place.workers > 1 and not address.startswith("postgresql"):
         raise ArgumentError(
             f"--workers {place.workers} needs PostgreSQL, which several processes can write to; use one worker here"
         )

@@ -34,7 +34,14 @@ def study() -> None:
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides what is left to chance.")
+@click.option(
+    "--seed",
+    default=0,
+    type=click.IntRange(min=0),
+    show_default=True,
+    metavar="N",
+    help="Decides what is left to chance.",
+)
 @click.option("--checks/--no-checks", default=True, show_default=True,
               help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
@@ -59,11 +66,14 @@ def create(
     """Create a study: everything is fixed, and the problem is kept with it."""
     from tradeoff.apps.cli.arguments import settings_from
     from tradeoff.apps.cli.main import working
+    from tradeoff.errors import ArgumentError
     from tradeoff.stores import open_store
     from tradeoff.studies import Desk, Study
 
     settings = settings_from(options, "ask")
     settings |= {} if max_questions is None else {"max_questions": max_questions}
+    if store == "memory:":
+        raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
     problem = source.read()
     with working("Checking the study ..."):
         made = Study.of(
@@ -96,7 +106,10 @@ def list_studies(store: str, links: str | None, as_json: bool) -> None:
         if links is not None:
             Study.read(opened, links)
             found_links = [f"/i/{token}" for token in opened.names(links)]
-            emit(found_links) if as_json else click.echo("\n".join(found_links))
+            if as_json:
+                emit(found_links)
+            for link in () if as_json else found_links:
+                click.echo(link)
             return
         found = [progress(opened, Study.read(opened, name)) for name in Study.names(opened)]
     if as_json:
@@ -182,7 +195,7 @@ def without_password(store: str) -> str:
     >>> without_password("postgresql://ann:secret@example.org/study")
     'postgresql://ann:***@example.org/study'
     """
-    return re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", store)
+    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]+):.*@", r"\1:***@", store))
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import views
+from tradeoff.apps.web.pages import form, whole
 from tradeoff.apps.web.threads import aside
 from tradeoff.interview import Event
 from tradeoff.sources import AnyProblem
@@ -62,12 +63,10 @@ def _participant(row: dict[str, Any], token: str) -> dict[str, Any]:
 async def links(request: Request) -> Response:
     """Make links to be given to people."""
     desk, _ = _checked(request)
-    body = (await request.body()).decode("utf-8", "replace")
-    count = body.partition("count=")[2].partition("&")[0]
-    if not (count.isascii() and count.isdigit() and 1 <= int(count[:5]) <= MOST_LINKS):
+    count = whole(await form(request), "count")
+    if not 1 <= count <= MOST_LINKS:
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
-    for _ in range(int(count)):
-        await aside(desk.invite)
+    await aside(lambda: [desk.invite() for _ in range(count)])
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 

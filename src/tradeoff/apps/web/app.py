@@ -40,11 +40,12 @@ def make_app(desk: Desk, problem: AnyProblem, *, hosts: Iterable[str] = LOOPBACK
             TurnError: _over,
             ArgumentError: _wrong,
             StoreError: _not_saved,
-            LogError: _not_saved,
+            LogError: _unreadable,
             HTTPException: _http,
             Exception: _broken,
         },
     )
+    app.router.redirect_slashes = False  # a redirect would repeat a secret, maybe in clear
     app.state.desk, app.state.problem = desk, problem
     return Guard(app, hosts)
 
@@ -75,6 +76,12 @@ def _not_saved(request: Request, error: Exception) -> Response:
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
 
 
+def _unreadable(request: Request, error: Exception) -> Response:
+    log.error("a log cannot be gone on with: %s", error)
+    sentence = "These answers were written by another version of this program; please tell whoever gave you the link."
+    return _said(request, 500, "This cannot be continued", sentence)
+
+
 def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
@@ -85,7 +92,10 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    log.error("an internal error at %s", request.url.path, exc_info=error)
+    where = getattr(
+        request.scope.get("route"), "path", "an address that is not ours"
+    )  # never the secret in the address
+    log.error("an internal error at %s", where, exc_info=error)
     return _said(request, 500, "Something went wrong", "This is our mistake. What you said before is safe.")
 
 

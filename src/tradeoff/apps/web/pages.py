@@ -20,6 +20,7 @@ from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Desk, Session, Study, TurnError
+from tradeoff.studies.checks import dominated_pair
 
 # What the buttons say; the left one is for the alternative that is shown there.
 SAID = {"left": Answer.FIRST, "right": Answer.SECOND, "same": Answer.SAME, "skip": None}
@@ -86,8 +87,8 @@ def _drawn(desk: Desk, session: Session) -> bool:
 
 async def answer(request: Request) -> Response:
     """Take an answer. When this has answered, it is on the disk."""
-    desk, token, form = _desk(request), _token(request), await _form(request)
-    turn, said = _whole(form, "turn"), form.get("answer", "")
+    desk, token, fields = _desk(request), _token(request), await form(request)
+    turn, said = whole(fields, "turn"), fields.get("answer", "")
     if said not in SAID:
         raise ArgumentError(f"{said[:40]!r} is not an answer; it is {', '.join(SAID)}")
 
@@ -113,9 +114,9 @@ def _reply(session: Session, said: str) -> Answer | None:
 
 async def undo(request: Request) -> Response:
     """Take back the last answer, or one by its number."""
-    token, form = _token(request), await _form(request)
-    number = _whole(form, "number") if "number" in form else None
-    turn = _whole(form, "turn") if "turn" in form else None
+    token, fields = _token(request), await form(request)
+    number = whole(fields, "number") if "number" in fields else None
+    turn = whole(fields, "turn") if "turn" in fields else None
     try:
         await visit(_desk(request), token, lambda session: session.undo(number, turn=turn))
     except TurnError:
@@ -179,6 +180,8 @@ async def health(request: Request) -> Response:
 def warm_up(study: Study, problem: AnyProblem) -> None:
     """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
     desk = Desk(study, problem, Memory())
+    if study.checks:
+        dominated_pair(problem)
     token = desk.open()
     desk.do(token, lambda session: _question_page(desk, token, session, ""))
 
@@ -213,7 +216,7 @@ def _turn(request: Request) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def form(request: Request) -> dict[str, str]:
     """Return the fields of a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
@@ -225,8 +228,9 @@ async def _form(request: Request) -> dict[str, str]:
         raise HTTPException(400, "this is not a form of this page") from None
 
 
-def _whole(form: Mapping[str, str], name: str) -> int:
-    text = form.get(name, "")
+def whole(fields: Mapping[str, str], name: str) -> int:
+    """Return a field that is a whole number."""
+    text = fields.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise ArgumentError(f"the field {name!r} is {text[:40]!r}; it must be a whole number")
     return int(text)

@@ -44,7 +44,10 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                headers.setdefault("cache-control", "no-store")
+                kept = (
+                    scope["path"].startswith("/static/") and message["status"] == 200
+                )  # their addresses change with them
+                headers.setdefault("cache-control", "public, max-age=31536000, immutable" if kept else "no-store")
             await send(message)
 
         refused = self._refused(scope)
@@ -80,11 +83,11 @@ class Guard:
             return _answer(scope, 400, "this server is not known under that name")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-            foreign = origin is not None and urlsplit(origin).netloc != host
+            foreign = origin is not None and _place(origin) != _place(f"{origin.partition('://')[0]}://{host}")
             if foreign or site in ("cross-site", "same-site"):
                 return _answer(scope, 403, "forms of other sites are not accepted")
             length = headers.get("content-length", "0")
-            if not length.isdigit() or int(length) > LARGEST_BODY:
+            if not (length.isascii() and length.isdigit()) or int(length) > LARGEST_BODY:
                 return _answer(scope, 413, f"more than {LARGEST_BODY >> 10} KB were sent")
         return None
 
@@ -122,6 +125,15 @@ async def _drain(receive: Receive) -> None:
 
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(take(), DRAIN_PATIENCE)
+
+
+def _place(address: str) -> tuple[str | None, int | None] | None:
+    """Return the host and the port of an address; None if it is nonsense."""
+    try:
+        parts = urlsplit(address)
+        return parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
 
 
 def _sane(host: str) -> bool:

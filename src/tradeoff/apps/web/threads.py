@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from tradeoff.stores import ConflictError
 from tradeoff.studies import Desk, Session
@@ -16,6 +17,7 @@ Result = TypeVar("Result")
 
 THREADS = 100  # most of them wait for the disk, or for their turn to compute
 
+_queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tradeoff")
 
 
@@ -45,4 +47,7 @@ async def visit(
         with contextlib.suppress(ConflictError):  # another process wrote in the meantime: look again
             await asyncio.wrap_future(saved)
             return result
-    return await aside(desk.do, token, work)
+    # One thread at a time for each person: somebody who sends a hundred requests at once waits for themselves only.
+    turns = _queues.setdefault(token, asyncio.Lock())
+    async with turns:
+        return await aside(desk.do, token, work)

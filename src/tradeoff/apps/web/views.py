@@ -308,7 +308,7 @@ def _answers(
                 "said": "Skipped." if given is None else SAID[given.value].replace("prefer", "preferred"),
                 "differences": answered_words(drawn.differences(left, right)),
                 "conflict": number in conflicts,
-                "doubtful": place in doubtful,
+                "doubtful": number in doubtful,
             }
         )
     return told
