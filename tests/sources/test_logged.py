@@ -258,19 +258,36 @@ def with_fuel(environment: Any) -> Any:
     return Wrapped(environment)
 
 
-def collect(environment: Any, name: str, episodes: int, **options: Any) -> None:
+def collect(environment: Any, name: str, episodes: int, *, record_infos: bool = False) -> None:
+    """Make a dataset of a few episodes; Minari's own collector would need a package of several hundred megabytes."""
     import minari
+    from minari.data_collector import EpisodeBuffer
 
-    collector = minari.DataCollector(environment, **options)
-    collector.action_space.seed(0)
+    environment.action_space.seed(0)
+    buffers = []
     for seed in range(episodes):
-        collector.reset(seed=seed)
-        done = False
-        while not done:
-            *_, terminated, truncated, _ = collector.step(collector.action_space.sample())
-            done = terminated or truncated
-    collector.create_dataset(name)
-    collector.close()
+        seen, info = environment.reset(seed=seed)
+        states, actions, steps, infos = [seen], [], [], [info]
+        while not steps or not (steps[-1][1] or steps[-1][2]):
+            actions.append(environment.action_space.sample())
+            seen, reward, terminated, truncated, info = environment.step(actions[-1])
+            states.append(seen)
+            infos.append(info)
+            steps.append((reward, terminated, truncated))
+        rewards, ends, cuts = (list(column) for column in zip(*steps, strict=True))
+        kept = columns(infos) if record_infos else {}
+        buffers.append(EpisodeBuffer(seed, seed, None, columns(states), columns(actions), rewards, ends, cuts, kept))
+    minari.create_dataset_from_buffers(name, buffers, env=environment)
+    environment.close()
+
+
+def columns(parts: list[Any]) -> Any:
+    """Return a list of tuples or of mappings as a tuple or a mapping of lists."""
+    if isinstance(parts[0], tuple):
+        return tuple(columns(list(column)) for column in zip(*parts, strict=True))
+    if isinstance(parts[0], dict):
+        return {key: columns([part[key] for part in parts]) for key in parts[0] if all(key in part for part in parts)}
+    return parts
 
 
 def logged_rows(name: str, rewards: Callable[[Any], Any] = lambda episode: episode.rewards) -> list[tuple[Any, ...]]:

@@ -404,10 +404,10 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
 def test_hostile_files_are_refused_quickly(text: str | bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "net.graphml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ProblemError, match=words) as caught:
         tradeoff.load(path, **EASY)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert str(path) in str(caught.value) and len(str(caught.value)) < 1000
 
 
@@ -465,6 +465,6 @@ def test_a_city_of_thousands_of_nodes_is_interactive(benchmark: Any, tmp_path: P
     assert len(problem.network.nodes) > 3900 and len(problem.network.source) > 10_000 and problem.complete
     assert [o.unit for o in problem.objectives] == ["m", "s", ""]
     assert load < 10 and np.percentile(waits, 95) < 1.0 and max(counts) <= 18
-    begin = time.perf_counter()
+    begin = time.process_time()
     problem.best(np.random.default_rng(0).dirichlet(np.ones(3), 300))
-    assert time.perf_counter() - begin < 0.3
+    assert time.process_time() - begin < 0.3

@@ -355,10 +355,10 @@ def test_an_index_that_is_wrong_is_refused(tmp_path: Path, index: object, messag
 
 
 def _refused(path: str, message: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ProblemError, match=message) as caught:
         tradeoff.load(path, horizon=5)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
     assert path in str(caught.value) and len(str(caught.value)) < 500 + len(path)
 
 

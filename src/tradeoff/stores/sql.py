@@ -60,6 +60,7 @@ class Sql(Closing):
         self._lock_file: int | None = None
         self._writer: threading.Thread | None = None
         self._lengths: Lengths = {}
+        self._anchor: Connection | None = None
         self._engine: Engine | None = None
         try:
             path = _database_file(self.url)
@@ -68,6 +69,9 @@ class Sql(Closing):
             self._engine = _engine(self.url, write)
             with _named(self.url):
                 check_schema(self._engine, self.where, upgrade=write)
+                if not self.shared:
+                    # While one connection stays open, others need no new files to read: a full disk can still be read.
+                    self._anchor = self._engine.connect()
             if write:
                 self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
                 self._writer = threading.Thread(target=self._write_for_ever, name="tradeoff store", daemon=True)
@@ -236,6 +240,9 @@ class Sql(Closing):
             self._queue.put(None)
             self._writer.join()
             self._writer = None
+        if self._anchor is not None:
+            self._anchor.close()
+            self._anchor = None
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
