@@ -96,53 +96,62 @@ def takes_place(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
+@dataclass(frozen=True)
+class Asking:
+    """How the questions are chosen."""
+
+    strategy: str
+    settings: dict[str, Any]
+    seed: int
+
+
+def takes_asking(command: Command) -> Command:
+    """Give a command the options of how questions are chosen; it receives them as ``asking``."""
+
+    @click.option("--strategy", default="careful", show_default=True, metavar="NAME",
+                  help="How the questions are chosen.")  # fmt: skip
+    @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
+                  help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
+    @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
+    @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
+                  help="Decides what is left to chance.")  # fmt: skip
+    @functools.wraps(command)
+    def run(strategy: str, options: tuple[str, ...], max_questions: int | None, seed: int, **arguments: Any) -> Any:
+        one_thread_each()
+        from tradeoff.apps.cli.arguments import settings_from
+
+        settings = settings_from(options, "ask")
+        settings |= {} if max_questions is None else {"max_questions": max_questions}
+        return command(asking=Asking(strategy, settings, seed), **arguments)
+
+    return run  # type: ignore[return-value]
+
+
 @click.command(epilog=PROBLEM_HELP)
 @takes_problem
-@click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
-              help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
-@click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
-@click.option(
-    "--seed",
-    default=0,
-    type=click.IntRange(min=0),
-    show_default=True,
-    metavar="N",
-    help="Decides what is left to chance.",
-)
+@takes_asking
 @store_option
 @takes_place
-def serve(
-    source: Source,
-    strategy: str,
-    options: tuple[str, ...],
-    max_questions: int | None,
-    seed: int,
-    store: str,
-    place: Place,
-) -> None:
+def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
 
     Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
     where everybody was. It needs no network.
     """
-    one_thread_each()
-    from tradeoff.apps.cli.arguments import settings_from
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
 
     place.check()
-    settings = settings_from(options, "ask")
-    settings |= {} if max_questions is None else {"max_questions": max_questions}
     problem = source.read()
-    name = common_name(problem, {"strategy": strategy, "seed": seed, **settings})
+    name = common_name(problem, {"strategy": asking.strategy, "seed": asking.seed, **asking.settings})
     with open_store(store) as opened:
         if name in Study.names(opened):
             study = Study.read(opened, name)
         else:
             study = Study.of(
-                problem, name, strategy=strategy, settings=settings, seed=seed, checks=False, source=source.data()
-            )
+                problem, name, strategy=asking.strategy, settings=asking.settings, seed=asking.seed, checks=False,
+                source=source.data(),
+            )  # fmt: skip
             study.keep(opened, problem)
         run(opened, store, study, problem, place, source)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tradeoff.apps.cli.serve import STORE, Place, store_option, takes_place
+from tradeoff.apps.cli.serve import STORE, Asking, Place, store_option, takes_asking, takes_place
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
 
 TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
@@ -30,18 +30,7 @@ def study() -> None:
 @study.command(epilog=PROBLEM_HELP)
 @click.argument("name")
 @takes_problem
-@click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
-@click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
-              help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
-@click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
-@click.option(
-    "--seed",
-    default=0,
-    type=click.IntRange(min=0),
-    show_default=True,
-    metavar="N",
-    help="Decides what is left to chance.",
-)
+@takes_asking
 @click.option("--checks/--no-checks", default=True, show_default=True,
               help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
@@ -53,10 +42,7 @@ def study() -> None:
 def create(
     name: str,
     source: Source,
-    strategy: str,
-    options: tuple[str, ...],
-    max_questions: int | None,
-    seed: int,
+    asking: Asking,
     checks: bool,
     is_open: bool,
     participants: int,
@@ -64,21 +50,18 @@ def create(
     store: str,
 ) -> None:
     """Create a study: everything is fixed, and the problem is kept with it."""
-    from tradeoff.apps.cli.arguments import settings_from
     from tradeoff.apps.cli.main import working
     from tradeoff.errors import ArgumentError
     from tradeoff.stores import open_store
     from tradeoff.studies import Desk, Study
 
-    settings = settings_from(options, "ask")
-    settings |= {} if max_questions is None else {"max_questions": max_questions}
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
     problem = source.read()
     with working("Checking the study ..."):
         made = Study.of(
-            problem, name, strategy=strategy, settings=settings, texts=texts_from(texts), seed=seed, checks=checks,
-            open=is_open, source=source.data(),
+            problem, name, strategy=asking.strategy, settings=asking.settings, texts=texts_from(texts),
+            seed=asking.seed, checks=checks, open=is_open, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
