@@ -292,6 +292,25 @@ def test_which_alternative_is_a_is_drawn_and_kept(tmp_path: Path) -> None:
     )
 
 
+def test_a_log_of_a_page_can_be_gone_on_with_in_the_terminal(tmp_path: Path) -> None:
+    """It holds more than the interview's own events; nothing is lost or written twice."""
+    from tradeoff.studies import Session
+
+    problem = tradeoff.load("coffee")
+    session = Session.begin(problem, checks=True, strategy="paper", sides=3)
+    while (asked := session.ask()) is not None and asked.check is None:
+        session.tell(asked.turn, tradeoff.Answer.FIRST)
+    log = tmp_path / "mine.jsonl"
+    log.write_text("".join(json.dumps(event) + "\n" for event in session.events))
+    for _ in range(2):
+        done = run("coffee", "--resume", str(log), keys=["a", "b", "q"])
+        assert done.exit_code == 0, done.output
+    events = tradeoff.interview.read_log(log.read_text())
+    answered = [event["number"] for event in events if event["event"] == "answer"]
+    assert answered == list(range(1, len(answered) + 1)) and len(answered) == 3 + 4
+    tradeoff.Interview.resume(problem, events)
+
+
 def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run("dependent", *PAPER, keys=["a", "b", "q"])

@@ -328,3 +328,24 @@ def test_no_error_says_the_password(address: str) -> None:
     with pytest.raises((ArgumentError, StoreError)) as caught:
         open_store(address)
     assert "heim" not in str(caught.value) and "127.0.0.1" in str(caught.value)
+
+
+def test_a_commit_whose_outcome_is_unknown_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk failed after the events were written: the writer is told, and whoever reads the log can go on with it."""
+    from sqlalchemy.engine.default import DefaultDialect as Dialect
+
+    with open_store(f"sqlite:///{tmp_path / 'x.db'}") as store:
+        store.create("people", "ann", [{"event": "header"}])
+        commit = Dialect.do_commit
+
+        def fails(self: Dialect, connection: Any) -> None:
+            commit(self, connection)
+            raise sqlite3.OperationalError("the disk is gone")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Dialect, "do_commit", fails)
+            with pytest.raises(StoreError, match="gone"):
+                store.append("people", "ann", [{"event": "answer"}], after=1)
+        kept = len(store.read("people", "ann"))
+        store.append("people", "ann", [{"event": "answer"}], after=kept)
+        assert len(store.read("people", "ann")) == kept + 1

@@ -17,6 +17,8 @@ from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
 from tradeoff.stores.memory import Memory
+from tradeoff.strategies.careful import Careful
+from tradeoff.strategies.oracle import Memory as Places
 from tradeoff.studies import Desk, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 
@@ -253,3 +255,69 @@ def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
     store.create("studies", "tasting", [{"event": "header", "format": "tradeoff-study/1", "time": "", **vars(study)}])
     with pytest.raises(StoreError, match="not what it was"):
         Study.problem_of(store, "tasting")
+
+
+def test_an_answer_that_broke_off_half_way_never_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The strategy fails while it takes an answer in: nothing of it is kept, and the person can answer again."""
+    people = desk(strategy="careful")
+    token = people.open()
+    people.answer(token, 1, Answer.FIRST)
+    before = people.store.read("tasting", token)
+
+    def broken(*given: Any) -> None:
+        raise MemoryError("no room")
+
+    for way in (
+        lambda: people.answer(token, 2, Answer.FIRST),
+        lambda: people.at_once(token, 2, lambda session: session.tell(2, Answer.FIRST), lambda session: True),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(Careful, "learn", broken)
+            patched.setattr(Places, "recall", lambda self, place: None)
+            with pytest.raises(MemoryError):
+                way()
+        with people.session(token) as session:
+            asked = session.ask()
+            assert asked is not None and asked.turn == 2
+        assert people.store.read("tasting", token) == before
+    people.answer(token, 2, Answer.SECOND)
+    assert [e["answer"] for e in people.store.read("tasting", token) if e["event"] == "answer"] == ["first", "second"]
+
+
+def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -> None:
+    """Whether or not the server was restarted in between, the check has an event of its own before its answer."""
+    people = desk()
+    token = people.open()
+    for turn in (1, 2, 3):
+        people.answer(token, turn, Answer.FIRST)
+    with people.session(token) as session:
+        assert session.ask().check == "dominated"  # type: ignore[union-attr]
+        session.undo(3)
+    again = Desk(people.study, COFFEE, people.store)
+    with again.session(token) as session:
+        while (asked := session.ask()) is not None and asked.check is None:
+            session.tell(asked.turn, Answer.FIRST)
+        assert asked is not None
+        session.tell(asked.turn, Answer.FIRST)
+    kinds = [e["event"] for e in people.store.read("tasting", token)]
+    assert kinds[kinds.index("check-answer") - 1] == "check"
+
+
+def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
+    """The way around the threads keeps the same promise: what it says is done is in the store."""
+    study = Study.of(COFFEE, "tasting", checks=False)
+    with open_store(f"sqlite:///{tmp_path / 'x.db'}") as store:
+        study.keep(store, COFFEE)
+        people = Desk(study, COFFEE, store)
+        first, second = people.open(), people.open()
+        people.answer(first, 1, Answer.FIRST)
+        with people.session(second) as session:
+            knows = [session.knows(reply) for reply in (Answer.FIRST, Answer.SECOND, None)]
+        assert knows == [True, False, False]
+        done = people.at_once(second, 1, lambda session: session.tell(1, Answer.FIRST), lambda s: s.knows(Answer.FIRST))
+        assert done is not None and done[1] is not None
+        done[1].result(timeout=10)
+        with open_store(f"sqlite:///{tmp_path / 'x.db'}", write=False) as other:
+            assert [e["answer"] for e in other.read("tasting", second) if e["event"] == "answer"] == ["first"]
+        assert people.at_once(second, 2, lambda session: None, lambda session: False) is None
+        people.answer(second, 2, Answer.SECOND)  # and the session was let go
