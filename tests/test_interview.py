@@ -238,8 +238,8 @@ def test_fingerprints_tell_problems_apart() -> None:
 def test_doubtful_answers_are_known_by_their_numbers_whatever_was_taken_back() -> None:
     """A strategy counts in its own order; what it doubts must be the answer that is named."""
     problem = load("coffee")
-    seen = 0
-    for seed in range(12):
+    seen = doubted = 0
+    for seed in range(30):
         interview = Interview(problem, "careful", max_questions=14)
         user = LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
         while (question := interview.ask()) is not None:
@@ -251,5 +251,6 @@ def test_doubtful_answers_are_known_by_their_numbers_whatever_was_taken_back() -
         standing = {number: (question, reply) for number, question, reply in interview.answers}
         for number in interview.recommendation.doubtful:
             question, reply = standing[number]
+            doubted += 1
             seen += reply is not user(question)
-    assert seen > 3  # most of what is doubted was wrong indeed, under that very number
+    assert doubted > 5 and seen > 0.6 * doubted  # most of what is doubted was wrong indeed, under that very number

@@ -257,9 +257,9 @@ def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
         Study.problem_of(store, "tasting")
 
 
-def test_an_answer_that_broke_off_half_way_never_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_broke_off_half_way_never_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The strategy fails while it takes an answer in: nothing of it is kept, and the person can answer again."""
-    people = desk(strategy="careful")
+    people = desk(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="careful")
     token = people.open()
     people.answer(token, 1, Answer.FIRST)
     before = people.store.read("tasting", token)
@@ -282,6 +282,7 @@ def test_an_answer_that_broke_off_half_way_never_happened(monkeypatch: pytest.Mo
         assert people.store.read("tasting", token) == before
     people.answer(token, 2, Answer.SECOND)
     assert [e["answer"] for e in people.store.read("tasting", token) if e["event"] == "answer"] == ["first", "second"]
+    people.store.close()
 
 
 def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -> None:
