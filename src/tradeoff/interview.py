@@ -378,9 +378,11 @@ def _header(problem: Problem, events: Sequence[Event]) -> Event:
     if header.get("format") not in READABLE:
         raise LogError(f"the log's format is {header.get('format')!r}; this version reads {', '.join(READABLE)}")
     if header.get("problem") != problem.fingerprint:
+        same = header.get("problem_name") == getattr(problem, "name", "")
+        why = "; its file has changed, or it was read with other options" if same else ""
         raise LogError(
             f"the log is about another problem ({header.get('problem_name')!r}, fingerprint {header.get('problem')!r}); "
-            f"this one is {getattr(problem, 'name', '')!r} with fingerprint {problem.fingerprint!r}"
+            f"this one is {getattr(problem, 'name', '')!r} with fingerprint {problem.fingerprint!r}{why}"
         )
     if not isinstance(header.get("settings"), dict) or not isinstance(header.get("strategy"), str):
         raise LogError("the log's header names no strategy; it is damaged")

@@ -18,6 +18,8 @@ from tradeoff import ArgumentError, Objective, PointSet, ProblemError, load
 from tradeoff.apps.cli.main import main
 
 KNAPSACK = """
+import sys
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from tradeoff import Objective, PointSet
@@ -50,9 +52,17 @@ number = 5
 def broken():
     raise OSError("no solver")
 
+def leaving():
+    sys.exit(4)
+
 class Nothing:
     def best(self, weights):
         return weights
+
+class Quitter:
+    objectives = ["a", "b"]
+    def best(self, weights):
+        sys.exit(7)
 """
 
 
@@ -60,11 +70,14 @@ class Nothing:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "packing_list.py").write_text(KNAPSACK)
     (tmp_path / "half_written.py").write_text("def x(:\n")
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(5)\n")
+    (tmp_path / "needy.py").write_text("import no_such_package\n")
+    (tmp_path / "outdated.py").write_text("from json import no_such_name\n")
     monkeypatch.chdir(tmp_path)
     path = list(sys.path)
     yield tmp_path
     sys.path[:] = path
-    for name in ("packing_list", "half_written"):
+    for name in ("packing_list", "half_written", "script", "needy", "outdated"):
         sys.modules.pop(name, None)
 
 
@@ -100,7 +113,13 @@ def test_an_object_is_a_problem_with_its_options(here: Path) -> None:
     [
         ("packing_list", "not of the form python:MODULE:NAME"),
         ("packing_list:", "not of the form"),
-        ("no_such_list:problem", "cannot be imported"),
+        ("no_such_list:problem", "cannot be imported.*name a file here without its .py"),
+        ("no_such.list:problem", "cannot be imported.*name a file here without its .py"),
+        ("packing_list.py:problem", "cannot be imported.*name a file here without its .py"),
+        ("needy:problem", "'needy' itself imports 'no_such_package': install that, or put it here$"),
+        ("outdated:problem", "cannot import name.*check what 'outdated' itself imports$"),
+        ("script:problem", "'script' ends the program while it is imported, with SystemExit: 5"),
+        ("packing_list:leaving", "failed with SystemExit: 4"),
         ("half_written:problem", "fails with SyntaxError"),
         ("packing_list:nobody", "there is no 'nobody' in 'packing_list'"),
         ("packing_list:number", "5 has no method best"),
@@ -112,6 +131,15 @@ def test_an_object_is_a_problem_with_its_options(here: Path) -> None:
 def test_what_is_no_problem_is_said(here: Path, name: str, words: str) -> None:
     with pytest.raises(ProblemError, match=words):
         load(f"python:{name}")
+
+
+def test_an_optimiser_that_ends_the_program_is_an_error(here: Path) -> None:
+    problem = load("python:packing_list:Quitter")
+    with pytest.raises(ProblemError, match=r"of 'Quitter' failed with SystemExit: 7"):
+        problem.best([[1.0, 1.0]])
+    for source in ("python:packing_list:Quitter", "python:script:problem"):
+        done = CliRunner().invoke(main, ["check", source])
+        assert done.exit_code == 3 and "SystemExit" in done.stderr
 
 
 def run(*arguments: str) -> Result:

@@ -4,10 +4,13 @@ import json
 import pickle
 import random
 import struct
+import sys
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ import tradeoff
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.sources import environments
 from tradeoff.sources.enumeration import enumerate_states
 from tradeoff.sources.familiar import words_for
 from tradeoff.sources.forking import Fork, NotExactError
@@ -418,6 +422,9 @@ def test_a_whole_interview_from_the_command_line() -> None:
         ("gym:FrozenLake-v1", {"method": "guess"}, ArgumentError, "auto, exact or rollouts"),
         ("gym:FrozenLake-v1", {"kwargs": "slippery"}, ArgumentError, "is_slippery=false"),
         ("gym:FrozenLake-v1", {"kwargs": "no_such=1"}, ProblemError, "no_such"),
+        ("gym:FrozenLake-v1", {"kwargs": "map_name=9x9"}, ProblemError, "KeyError: '9x9'; check its name and kwargs"),
+        ("gym:CartPole-v1", {"method": "exact"}, ProblemError, "and not be estimated either"),
+        ("gym:CartPole-v1", {"method": "rollouts"}, ProblemError, "CartPole-v1 cannot be estimated"),
         ("gym:FrozenLake-v1", {"episodes": "few"}, ArgumentError, "episodes"),
         ("gym:FrozenLake-v1", {"colour": "red"}, ArgumentError, "colour"),
     ],
@@ -425,6 +432,40 @@ def test_a_whole_interview_from_the_command_line() -> None:
 def test_rubbish_is_refused_with_the_reason(name: str, options: dict[str, Any], error: type, reason: str) -> None:
     with pytest.raises(error, match=reason):
         tradeoff.load(name, **options)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_exploring_what_is_continuous_is_given_up(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "EXPLORING", 1.0)
+    began = time.process_time()
+    with pytest.raises(ProblemError, match=r"[0-9] states were found in 1 seconds.*choose an environment") as refused:
+        tradeoff.load("mo-gym:minecart-deterministic-v0", method=method)
+    assert time.process_time() - began < 10
+    assert "method=rollouts" not in str(refused.value)  # that is not possible either
+
+
+def test_generators_are_compared_by_all_of_their_numbers() -> None:
+    one, other = np.random.RandomState(3), np.random.RandomState(3)
+    kind, numbers, *rest = one.get_state()  # type: ignore[misc]
+    changed = np.array(numbers)
+    changed[300] += 1
+    with np.printoptions(threshold=5):  # what is printed may leave out the middle
+        assert frozen(one) == frozen(other) and hash(frozen(one)) == hash(frozen(other))
+        other.set_state((kind, changed, *rest))
+        assert frozen(one) != frozen(other)
+    assert frozen(np.zeros(2)) != frozen(np.zeros(2, dtype=np.int64))
+
+
+def test_a_package_that_an_environment_misses_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lacking_env.py").write_text("import no_such_package.physics\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    gymnasium.register("Lacking-v0", entry_point="lacking_env:Lacking")
+    try:
+        with pytest.raises(ProblemError, match="needs the package 'no_such_package'.*install that package"):
+            tradeoff.load("gym:Lacking-v0")
+    finally:
+        del gymnasium.registry["Lacking-v0"]
+        sys.modules.pop("lacking_env", None)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import defusedxml.ElementTree
 import networkx
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from scipy.optimize import linprog
 import tradeoff
 from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
 from tradeoff.apps.cli.main import main
-from tradeoff.sources.graphml import read_graphml
+from tradeoff.sources.graphml import read_graphml, refusal
 from tradeoff.sources.routes import Routes
 from tradeoff.users import relative_regret
 
@@ -219,9 +220,35 @@ def test_scenarios_that_make_no_sense_are_refused(given: str) -> None:
         loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios=given)
 
 
-def test_a_scenario_that_no_edge_knows_is_refused() -> None:
-    with pytest.raises(ProblemError, match="no edge says what scenario 'snow' is like"):
-        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios="snow:1")
+@pytest.mark.parametrize("given", ["rubbish", "jam", ":1", "clear:0.5,jam", [("clear", 1)]])
+def test_scenarios_without_names_or_probabilities_say_how_they_are_written(given: object) -> None:
+    with pytest.raises(ArgumentError, match="of the form NAME:PROBABILITY,NAME:PROBABILITY"):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios=given)
+    with pytest.raises(ArgumentError, match="different names"):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios={})
+
+
+def test_scenarios_that_no_edge_knows_are_all_named_with_what_was_looked_for() -> None:
+    words = (
+        "for scenario 'clear' or 'fog', .* looked for: 'c0_clear', 'c1_clear', 'c0_fog' and 'c1_fog'; with .* c0_jam"
+    )
+    with pytest.raises(ProblemError, match=words):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios="clear:0.9,fog:0.1")
+    many = ",".join(f"s{i}:0.1" for i in range(10))
+    with pytest.raises(ProblemError, match=r"'s7', \.\.\. \(10 in all\).*\.\.\. \(20 in all\)"):
+        loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios=many)
+
+
+def test_an_objective_may_be_known_in_scenarios_only() -> None:
+    graph = networkx.DiGraph()
+    graph.add_edge("a", "c", wait_clear=1.0, wait_jam=5.0)
+    asked = {"origin": "a", "destination": "c", "objectives": "wait:min"}
+    problem = tradeoff.load(graph, **asked, scenarios="clear:0.75,jam:0.25")
+    assert problem.frame.ideal.tolist() == [2.0]
+    with pytest.raises(
+        ArgumentError, match="no edge has the attribute 'wait', 'wait_snow' or 'wait_ice'; with numbers"
+    ):
+        tradeoff.load(graph, **asked, scenarios="snow:0.5,ice:0.5")
 
 
 # --- the MDP ----------------------------------------------------------------------------------------------------------
@@ -241,6 +268,45 @@ def test_with_a_horizon_it_is_the_best_of_all_walks_and_everybody_arrives(seed: 
     for row, best in zip(weights, problem.best(weights), strict=True):
         assert best.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
         assert all(t.states[-1] == "4" for t in problem.show(best).trajectories)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("directions", ["min", "max"])
+def test_a_short_horizon_is_kept_with_and_without_circles(seed: int, directions: str) -> None:
+    rng = np.random.default_rng(seed)
+    size = 3 + seed % 4
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(range(size))
+    straight = seed % 3 > 0
+    for i in range(size):
+        for j in range(i + 1 if straight else 0, size):
+            if i != j and (j == i + 1 or rng.random() < 0.5):
+                graph.add_edge(i, j, c0=float(rng.integers(0, 5)), c1=float(rng.random()))
+    assert networkx.is_directed_acyclic_graph(graph) or not straight
+    least, goal = networkx.shortest_path_length(graph, 0, size - 1), size - 1
+    if least > 1:
+        with pytest.raises(ProblemError, match=f"is {least} edges away, but the horizon is 1"):
+            loaded(graph, 2, goal, directions, horizon=1)
+    for horizon in range(least, size + 1):
+        problem, points = loaded(graph, 2, goal, directions, horizon=horizon), ways(graph, 2, goal, horizon)
+        gains = problem.frame.gains(points)
+        weights = np.concatenate([rng.normal(size=(6, 2)), np.eye(2), -np.eye(2), np.zeros((1, 2))])
+        for row, best in zip(weights, problem.best(weights), strict=True):
+            assert best.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
+            assert np.abs(points - problem.outcome(best.value)).max(axis=1).min() < 1e-9  # of a walk that arrives
+            assert all(told.states[-1] == str(goal) for told in problem.show(best).trajectories)
+
+
+def test_a_horizon_of_one_takes_the_only_edge_that_arrives() -> None:
+    graph = networkx.DiGraph()
+    for source, target, t, m in (("a", "b", 1, 5), ("b", "c", 1, 5), ("a", "c", 9, 1)):
+        graph.add_edge(source, target, t=t, m=m)
+    asked = {"origin": "a", "destination": "c", "objectives": "t,m"}
+    for horizon, states, outcome in ((1, ("a", "c"), [9, 1]), (2, ("a", "b", "c"), [2, 10])):
+        problem = tradeoff.load(graph, **asked, horizon=horizon)
+        (best,) = problem.best([[1, 0]])
+        assert problem.outcome(best.value).tolist() == outcome
+        assert [told.states for told in problem.show(best).trajectories] == [states]
 
 
 def test_without_circles_more_may_be_better() -> None:
@@ -284,7 +350,11 @@ def easy(**last: Any) -> Any:
         (easy(), {"origin": "nan,2"}, ArgumentError, "finite numbers"),
         (easy(), {"origin": "c"}, ArgumentError, "both node 'c'"),
         (easy(), {"objectives": None}, ArgumentError, "with numbers there are length, time"),
-        (easy(), {"objectives": "length,toll"}, ProblemError, "from 'a' to 'b' has no 'toll', and 4 of 4 edges have none"),
+        (easy(toll=1), {"objectives": "toll"}, ProblemError, "from 'a' to 'b' has no 'toll', and 3 of 4 edges have none"),
+        (easy(), {"objectives": "lenght"}, ArgumentError, "no edge has the attribute 'lenght'; .* are length, time"),
+        (easy(), {"objectives": "time:maxi"}, ArgumentError, "'time' has the direction 'maxi'; it must be min or max"),
+        (easy(), {"objectives": {"time": "MAX"}}, ArgumentError, "'time' has the direction 'MAX'; it must be min or max"),
+        (easy(), {"objectives": "speed:maxi"}, ArgumentError, "no edge has the attribute 'speed:maxi'"),
         (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
         (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
         (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
@@ -328,6 +398,45 @@ def test_a_place_finds_the_nearest_node_and_says_how_far() -> None:
     problem = tradeoff.load(graph, origin=(4.3, 50.801), destination="4.32,50.82", objectives="length")
     assert problem.title.endswith("from a to c")
     assert any("node a, which is nearest to (4.3, 50.801) (111 m away)" in note for note in problem.notes)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("400,50.8", "its longitude, 400, is not between -180 and 180 degrees; x is the longitude and y the latitude"),
+        ("4.3,-91", "its latitude, -91, is not between -90 and 90"),
+        ("50.8,4.3", "m away from the nearest node, further than the whole network is wide .* x is the longitude"),
+        ("4.3,50.83", r"2,224 m away from the nearest node, .* \(1,316 m: x is 4.3 to 4.31, y is 50.8 to 50.81\)"),
+    ],
+)
+def test_a_place_outside_the_network_is_refused(place: str, words: str) -> None:
+    graph = easy()
+    for node, x, y in (("a", 4.30, 50.80), ("b", 4.31, 50.80), ("c", 4.31, 50.81)):
+        graph.add_node(node, lon=x, lat=y)
+    for what in ("origin", "destination"):
+        with pytest.raises(ArgumentError, match=f"the {what} {place} is not in this network: .*{words}"):
+            tradeoff.load(graph, **EASY | {what: place})
+
+
+def test_places_in_other_units_may_be_large_but_not_far_away() -> None:
+    graph = easy()
+    for node, x, y in (("a", 400.0, 500.0), ("b", 450.0, 500.0), ("c", 480.0, 560.0)):
+        graph.add_node(node, x=x, y=y)
+    assert tradeoff.load(graph, **EASY | {"origin": "390,480"}).title.endswith("from a to c")
+    for place in ("0,0", "1e308,-1e308"):
+        with pytest.raises(ArgumentError, match="further than the whole network is wide"):
+            tradeoff.load(graph, **EASY | {"origin": place})
+    for node in graph.nodes:
+        graph.add_node(node, x=1.0, y=1.0)  # of no extent, so that nothing is known about what is far
+    with pytest.raises(ArgumentError, match="both node 'a'"):
+        tradeoff.load(graph, **EASY | {"origin": "a", "destination": "7,7"})
+
+
+def test_longitudes_may_be_counted_as_the_network_counts_them() -> None:
+    graph = easy()
+    for node, x in (("a", 181.0), ("b", 181.5), ("c", 182.0)):
+        graph.add_node(node, lon=x, lat=-17.0)
+    assert tradeoff.load(graph, **EASY | {"origin": "181.1,-17"}).title.endswith("from a to c")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -381,8 +490,8 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (LAUGHS, "which a GraphML file needs not"),
-        (OUTSIDE, "which a GraphML file needs not"),
+        (LAUGHS, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
+        (OUTSIDE, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
         ("", "not XML"),
         ("garbage " * 1_300_000, "not XML"),
         (bytes(range(256)) * 40_000, "not XML"),
@@ -398,7 +507,7 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
         ("<graphml><graph><edge source='a' target='b'/></graph></graphml>", "edge 1: there is no node 'a'"),
         ("<graphml><graph><edge source='a'/></graph></graphml>", "edge 1: has no source or no target"),
         ("<graphml><graph><hyperedge/></graph></graphml>", "only nodes and edges"),
-        ('<?xml version="1.0" encoding="klingon"?><graphml/>', "GraphML file|not XML"),
+        ('<?xml version="1.0" encoding="klingon"?><graphml/>', "in the encoding UTF-8|not XML"),
     ],
 )
 def test_hostile_files_are_refused_quickly(text: str | bytes, words: str, tmp_path: Path) -> None:
@@ -409,6 +518,13 @@ def test_hostile_files_are_refused_quickly(text: str | bytes, words: str, tmp_pa
         tradeoff.load(path, **EASY)
     assert time.process_time() - begin < 2
     assert str(path) in str(caught.value) and len(str(caught.value)) < 1000
+    assert "Forbidden" not in str(caught.value)
+
+
+def test_a_forbidden_entity_is_said_in_words() -> None:
+    with pytest.raises(ValueError) as caught:
+        defusedxml.ElementTree.fromstring(LAUGHS)
+    assert refusal(caught.value).startswith("declares an entity (<!ENTITY ...>), which a GraphML file needs not")
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
@@ -455,6 +571,8 @@ def test_a_whole_interview_from_the_command_line(town: Path, more: list[str]) ->
         assert told.exit_code == 0, told.output
     refused = CliRunner().invoke(main, ["show", str(town), "--objectives", "length"])
     assert refused.exit_code == 2 and "say which node is the origin" in refused.stderr
+    refused = CliRunner().invoke(main, ["show", str(town), "--objectives", "lenght", *source[3:]])
+    assert refused.exit_code == 2 and "'lenght'" in refused.stderr
 
 
 def test_a_city_of_thousands_of_nodes_is_interactive(benchmark: Any, tmp_path: Path) -> None:

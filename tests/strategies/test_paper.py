@@ -371,8 +371,16 @@ def test_an_objective_that_cannot_change_is_not_asked_about() -> None:
     problem = Catalogue([[1, 5, 0], [0, 5, 1], [0.6, 5, 0.6]], objectives=["a", "fixed", "b"])
     result = run(Interview(problem, "paper"), LinearUser([1, 1, 1], 0.01))
     assert result.alternative.plan.index == 2
-    with pytest.raises(ArgumentError, match="nothing to ask"):
-        Interview(Catalogue([[1.0, 2.0]]), "paper")
+
+
+@pytest.mark.parametrize("strategy", ["careful", "certified", "paper"])
+def test_where_nothing_can_be_changed_nothing_is_asked(strategy: str) -> None:
+    interview = Interview(Catalogue([[1.0, 2.0]], names=["only"]), strategy)
+    assert interview.ask() is None and interview.finished
+    found = interview.recommendation
+    assert found.complete and found.questions == 0 and found.regret_bound == 0 and found.alternative.plan.name == "only"
+    again = Interview.resume(interview.problem, interview.log)
+    assert again.finished and again.recommendation.reason == found.reason
 
 
 def test_one_objective_needs_no_question() -> None:

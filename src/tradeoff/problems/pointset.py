@@ -120,7 +120,7 @@ class PointSet(Framed):
                 found = self._optimise(weights.copy())
             except TradeoffError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise ProblemError(
                     f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
                     f"must find an optimum for {'any' if self.both_ways else 'these'} weights"

@@ -76,7 +76,7 @@ def load(source: object, **options: Any) -> AnyProblem:
     if not isinstance(source, str | Path):
         return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
-        return _call("files.read", EXAMPLES / f"{source}.toml", options)
+        return _call("files.read", EXAMPLES / f"{source}.toml", options, source)
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, str) and colon and scheme in SCHEMES:
         if scheme not in NAMES_OF_FILES:
@@ -93,6 +93,12 @@ def load(source: object, **options: Any) -> AnyProblem:
 
 
 def _check_file(path: Path) -> None:
+    scheme, colon, _ = str(path).partition(":")
+    if not path.exists() and colon and scheme.replace("-", "").isalpha() and len(scheme) > 1:
+        raise ProblemError(
+            f"there is no file {str(path)!r}, and {scheme!r} is not the name of a kind of source; before the colon can "
+            f"stand: {', '.join(SCHEMES)}"
+        )
     if not path.exists():
         raise ProblemError(
             f"there is no file {str(path)!r} and no bundled problem of that name; bundled are {', '.join(examples())}"
@@ -122,15 +128,15 @@ def _reader_of_object(source: object) -> str:
     )
 
 
-def _call(reader: str, source: Any, options: dict[str, Any]) -> AnyProblem:
+def _call(reader: str, source: Any, options: dict[str, Any], name: str | None = None) -> AnyProblem:
     """Call the function that reads this kind of source, with options that it knows."""
-    module, _, name = reader.partition(".")
-    read: Callable[..., AnyProblem] = getattr(import_module(f"tradeoff.sources.{module}"), name)
+    module, _, function = reader.partition(".")
+    read: Callable[..., AnyProblem] = getattr(import_module(f"tradeoff.sources.{module}"), function)
     known = [p.name for p in inspect.signature(read).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:
             advice = f"it knows {', '.join(known)}" if known else "it takes none"
-            raise ArgumentError(f"{option!r} is not an option of the source {str(source)!r:.120}; {advice}")
+            raise ArgumentError(f"{option!r} is not an option of the source {name or str(source)!r:.120}; {advice}")
     return read(source, **options)
 
 

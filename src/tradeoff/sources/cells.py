@@ -16,7 +16,7 @@ from tradeoff.sources.tables import shortened
 
 CURRENCIES = "$€£¥₹₽₩¢"
 # What people write where they have no value.
-MISSING = {"", "-", "–", "—", "?", "na", "n/a", "#n/a", "null", "none"}
+MISSING = {"", "-", "–", "—", "\u2212", "?", "na", "n/a", "#n/a", "null", "none"}
 # What stands where a number should be, but is none.
 BROKEN = {"nan", "inf", "infinity", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"}
 LONGEST_NUMBER = 400  # characters; what is longer is a text
@@ -30,6 +30,9 @@ _GROUPED = {mark: re.compile(rf"[+-]?[0-9]{{1,3}}([{other}'’\s])[0-9]{{3}}(?:\
 _ALMOST = re.compile(rf"[+-]?[{CURRENCIES}\s]*[+-]?\d[\d.,'’\s]*[%‰{CURRENCIES}\s]*")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\.?")
 _POINTED = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
+# The end of a head: a direction, or a unit.
+_ENDING = re.compile(r"(.*\S)\s*(?:\(\s*(min|max)(?:imi[sz]e|imum)?\s*\)|\[([^][]*)\])", re.IGNORECASE)
+_DIRECTION = re.compile(r"\S\s*\(\s*(?:min|max|low|high|less|more)", re.IGNORECASE)
 
 
 class Kind(Enum):
@@ -49,6 +52,11 @@ def decimal_mark(value: object) -> Literal[".", ","] | None:
     raise ArgumentError(f"decimal is {value!r}; it must be a point or a comma")
 
 
+def _signed(text: str) -> str:
+    """Return a text with the minus that computers read: typesetters write U+2212."""
+    return text.strip().replace("\u2212", "-")
+
+
 def amount(cell: object, decimal: str | None = None) -> float | None:
     """Return the finite number in a cell, or None where there is none that can be read in one way only.
 
@@ -66,7 +74,7 @@ def amount(cell: object, decimal: str | None = None) -> float | None:
             except (OverflowError, ValueError):
                 return None
         case str() if len(cell) <= LONGEST_NUMBER:
-            text, mark = cell.strip(), decimal or "."
+            text, mark = _signed(cell), decimal or "."
             if not _PLAIN[mark].fullmatch(text):
                 grouped = _GROUPED[mark].fullmatch(text) if decimal else None
                 if grouped is None:
@@ -93,7 +101,7 @@ def kind_of(cell: object, decimal: str | None = None) -> Kind:
     if isinstance(cell, int | float | Decimal) and not isinstance(cell, bool):
         return Kind.ALMOST
     if isinstance(cell, str):
-        text = cell.strip()
+        text = _signed(cell)
         if text.lower().lstrip("+-") in BROKEN or _PLAIN["."].fullmatch(text):
             return Kind.ALMOST
         if _ALMOST.fullmatch(text) and not _DATE.fullmatch(text):
@@ -104,7 +112,7 @@ def kind_of(cell: object, decimal: str | None = None) -> Kind:
 def complaint(cell: object, decimal: str | None = None) -> str:
     """Return why a cell is no number, and what to do about it."""
     found = shortened(cell)
-    text = cell.strip() if isinstance(cell, str) else ""
+    text = _signed(cell) if isinstance(cell, str) else ""
     kind = kind_of(cell, decimal)
     rules: list[tuple[bool, str]] = [
         (cell is None or text == "" == cell, "the cell is empty; fill it in, or remove the row"),
@@ -137,7 +145,7 @@ def complaint(cell: object, decimal: str | None = None) -> str:
 
 def looks_grouped(cell: object) -> bool:
     """Return whether a number with a point may be meant as thousands: 1.299."""
-    return isinstance(cell, str) and _POINTED.fullmatch(cell.strip()) is not None
+    return isinstance(cell, str) and _POINTED.fullmatch(_signed(cell)) is not None
 
 
 def text_of(cell: object) -> str:
@@ -167,6 +175,16 @@ class Heading:
     unit: str
     goal: Literal["max", "min"] | None
 
+    @property
+    def declared(self) -> bool:
+        """Whether the head says that the column is to be weighed: it has a unit or a direction."""
+        return bool(self.unit or self.goal)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the head has what may be meant as a direction, but is not written as one."""
+        return self.goal is None and _DIRECTION.search(self.text) is not None
+
     def objective(self, goal: Literal["max", "min"] | None, unit: str = "") -> Objective:
         """Return the column as an objective; what is asked for goes before what the head says."""
         return Objective(self.name, unit or self.unit, goal or self.goal or "max")
@@ -177,13 +195,13 @@ def heading(text: str) -> Heading:
 
     >>> heading("price [EUR] (min)")
     Heading(text='price [EUR] (min)', name='price', unit='EUR', goal='min')
-    >>> heading("time [min]"), heading("weight (min)").goal, heading("size (inch)").name
+    >>> heading("time [min]"), heading("weight ( Minimum )").goal, heading("size (inch)").name
     (Heading(text='time [min]', name='time', unit='min', goal=None), 'min', 'size (inch)')
     """
     text = " ".join(text.split())
     rest, unit, goal = text, "", None
     while True:
-        part = re.fullmatch(r"(.*\S)\s*(?:\((min|max)\)|\[([^][]*)\])", rest, re.IGNORECASE)
+        part = _ENDING.fullmatch(rest)
         if part is None or (part[2] and goal) or (part[3] is not None and unit):
             return Heading(text, rest, unit, goal)  # type: ignore[arg-type]
         rest = part[1]

@@ -37,8 +37,11 @@ def read_python(name: str, *, objectives: object = None, both_ways: object = Non
     except TradeoffError:
         raise
     except ImportError as error:
+        raise ProblemError(f"the module {module!r} cannot be imported: {error}; {_remedy(error, module)}") from error
+    except SystemExit as error:
         raise ProblemError(
-            f"the module {module!r} cannot be imported: {error}; name a file here without its .py"
+            f"the module {module!r} ends the program while it is imported, with SystemExit: {error!s:.200}; put what only "
+            "a script does under: if __name__ == '__main__':"
         ) from error
     except Exception as error:
         raise ProblemError(f"the module {module!r} fails with {type(error).__name__}: {error!s:.200}") from error
@@ -51,13 +54,22 @@ def read_python(name: str, *, objectives: object = None, both_ways: object = Non
     return from_object(found, objectives=objectives, both_ways=both_ways)
 
 
+def _remedy(error: ImportError, module: str) -> str:
+    """Return what to do when a module, or what it imports itself, cannot be imported."""
+    if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+        return "name a file here without its .py"
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        return f"{module!r} itself imports {error.name!r}: install that, or put it here"
+    return f"check what {module!r} itself imports"
+
+
 def _made(make: Any, name: str) -> Any:
     """Return what a function or class without arguments makes."""
     try:
         return make()
     except TradeoffError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ProblemError(
             f"{name} was called to make a problem and failed with {type(error).__name__}: {error!s:.200}"
         ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from tradeoff.sources.snapshots import ChangedOurMind, Memory, check_single, fro
 
 MOST_STATES = 1_000_000
 MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states
+EXPLORING = 20.0  # seconds of computing, where observations are continuous and so there may be no end
 MOST_RUNS_PER_STEP = 50  # random outcomes of one action in one state, on average, once there were MANY_RUNS
 MANY_RUNS = 100_000
 ALTERNATIVES = 3  # memories with the same index whose behaviour is compared
@@ -63,15 +65,17 @@ def reward_row(reward: Any) -> tuple[float, ...]:
     return tuple([float(amount) for amount in row])
 
 
-def enumerate_states(env: Any, actions: Sequence[Any], depth: int | None, most: int = MOST_STATES) -> StateSpace:
+def enumerate_states(
+    env: Any, actions: Sequence[Any], depth: int | None, most: int = MOST_STATES, seconds: float | None = None
+) -> StateSpace:
     """Return all states of an (unwrapped) environment that can be reached in ``depth`` steps.
 
-    Raises NotExactError where that cannot be done exactly, or there are more than ``most``. The environment is
-    left as it was found.
+    Raises NotExactError where that cannot be done exactly, there are more than ``most``, or they are not all found
+    after so many ``seconds`` of computing. The environment is left as it was found.
     """
     check_single(env)
     fork = Fork()
-    explorer = Explorer(env, actions, fork, depth, most)
+    explorer = Explorer(env, actions, fork, depth, most, seconds)
     explorer.memory.begin()
     try:
         with fork.everywhere():
@@ -110,8 +114,11 @@ class _Rows:
 class Explorer:
     """The search through the states of one environment, breadth first."""
 
-    def __init__(self, env: Any, actions: Sequence[Any], fork: Fork, depth: int | None, most: int) -> None:
+    def __init__(
+        self, env: Any, actions: Sequence[Any], fork: Fork, depth: int | None, most: int, seconds: float | None
+    ) -> None:
         self.env, self.actions, self.fork, self.depth, self.most = env, actions, fork, depth, most
+        self.seconds, self.began = seconds, time.process_time()
         self.memory = Memory(env, fork)
         # Some environments number their observations themselves, more coarsely than their memory.
         self.index_of = getattr(env, "get_obs_idx", None)
@@ -191,6 +198,7 @@ class Explorer:
 
     def _state(self, observation: Any, ended: bool, depth: int) -> int:
         """Return the number of the state that the environment is in now."""
+        self._check_time()
         key = self._key(observation, ended)
         self.memory.check()
         state = self.number.get(key)
@@ -209,6 +217,13 @@ class Explorer:
                 if len(others) > 1:
                     self.doubles.append((state, self.memory.save()))
         return state
+
+    def _check_time(self) -> None:
+        # The time of all attempts together, whatever was learned about the memory in between.
+        if self.seconds is not None and time.process_time() - self.began > self.seconds:
+            raise NotExactError(
+                f"{len(self.depths):,} states were found in {self.seconds:g} seconds of computing, and the search had not ended"
+            )
 
     def _key(self, observation: Any, ended: bool) -> Any:
         shown = frozen(observation) if ended or self.memory.counted else None  # a counter that is shown is used

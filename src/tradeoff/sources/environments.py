@@ -19,7 +19,7 @@ from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import check_fits
 from tradeoff.sources.clocks import without_clock
-from tradeoff.sources.enumeration import MOST_STATES, MOST_UNSEEN, StateSpace, enumerate_states
+from tradeoff.sources.enumeration import EXPLORING, MOST_STATES, MOST_UNSEEN, StateSpace, enumerate_states
 from tradeoff.sources.familiar import Words, name_states, words_for
 from tradeoff.sources.files import check_length
 from tradeoff.sources.forking import NotExactError
@@ -112,14 +112,14 @@ def from_environment(
             return _discounted(mdp, gamma, finite)
         except NotExactError as error:
             why = str(error)
+    if _continuous(env.observation_space):
+        cannot = f"cannot be read exactly ({why}), and not be estimated either" if why else "cannot be estimated"
+        raise ProblemError(
+            f"{name_of(env)} {cannot}: its observations are continuous ({env.observation_space}), so that hardly a state "
+            "is seen twice; choose an environment with finitely many states, such as mo-gym:deep-sea-treasure-v0"
+        )
     if method == "exact":
         raise ProblemError(f"{name_of(env)} cannot be read exactly: {why}; method=rollouts estimates it")
-    if _continuous(env.observation_space):
-        raise ProblemError(
-            f"{name_of(env)} cannot be read exactly{f' ({why})' if why else ''}, and not be estimated either: its "
-            f"observations are continuous ({env.observation_space}), so that hardly a state is seen twice; environments "
-            "with finitely many states can be loaded"
-        )
     mdp = estimated(env, actions, words, objectives, steps or limit, why, plays)
     return _discounted(mdp, gamma, finite=mdp.horizon == limit)
 
@@ -137,9 +137,21 @@ def _made(name: str, arguments: Mapping[str, Any]) -> tuple[Any, list[str]]:
             if "rgb_array" in env.metadata.get("render_modes", ()) and env.unwrapped.render_mode is None:
                 env = gymnasium.make(name, disable_env_checker=True, **arguments, render_mode="rgb_array")
         except Exception as error:
-            text = _uncoloured(str(error)).strip() or type(error).__name__
-            raise ProblemError(f"the environment {name!r} cannot be made: {text}; check its name and kwargs") from None
+            raise ProblemError(f"the environment {name!r} cannot be made: {_reason(error)}") from None
     return env, [_uncoloured(str(w.message)) for w in said if issubclass(w.category, DeprecationWarning)]
+
+
+def _reason(error: Exception) -> str:
+    """Return why an environment cannot be made, and what to do."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return f"it needs the package {package!r}, which is not installed ({error}); install that package"
+    text, kind = _uncoloured(str(error)).strip().rstrip("."), type(error)
+    # Gymnasium's own errors are sentences; others, such as a KeyError, may be no more than a word.
+    if not text or not kind.__module__.startswith("gymnasium."):
+        text = f"{kind.__name__}: {text}" if text else kind.__name__
+    # One that misses a dependency says how to install it.
+    return text if kind.__name__ == "DependencyNotInstalled" else f"{text}; check its name and kwargs"
 
 
 def _uncoloured(text: str) -> str:
@@ -257,7 +269,9 @@ def _exactly(
     space = read_transition_table(inner, actions)
     if space is None:
         how = "found by trying every action in every state, with everything that chance can do"
-        space = without_clock(enumerate_states(inner, actions, depth, _most_states(env.observation_space)))
+        seen = env.observation_space
+        seconds = EXPLORING if _continuous(seen) else None  # never where a slow machine would get another model
+        space = without_clock(enumerate_states(inner, actions, depth, _most_states(seen), seconds))
     if not len(space.source):
         raise ProblemError(f"{name_of(env)} ends before anything can be done")
     longest = longest_way(space)

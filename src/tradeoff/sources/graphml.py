@@ -45,11 +45,20 @@ def read_graphml(path: Path) -> Graph:
         raise ProblemError(f"{path}: not XML: {error}; is it the right file?") from None
     except ProblemError:
         raise
-    except (ValueError, LookupError) as error:  # a forbidden declaration, or an encoding that nobody knows
-        raise ProblemError(
-            f"{path}: declares {type(error).__name__} ({shortened(str(error))}), which a GraphML file needs not and which "
-            "is not read; take the declaration out"
-        ) from None
+    except (ValueError, LookupError) as error:
+        raise ProblemError(f"{path}: {refusal(error)}") from None
+
+
+def refusal(error: Exception) -> str:
+    """Return in words why the parser stopped: a declaration that is forbidden, or an encoding that nobody knows."""
+    match type(error).__name__:
+        case "DTDForbidden":
+            what = "a document type (<!DOCTYPE ...>)"
+        case "EntitiesForbidden":
+            what = "an entity (<!ENTITY ...>)"
+        case _:
+            return f"cannot be read as text ({shortened(str(error))}); save it in the encoding UTF-8"
+    return f"declares {what}, which a GraphML file needs not and which is not read; take the declaration out"
 
 
 class _Reader:

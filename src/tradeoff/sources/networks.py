@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,8 @@ def _problem(graph: Graph, asked: Options, name: str) -> Routes | MDP:
     notes: list[str] = []
     if not graph.edges:
         raise ProblemError(f"the network has {len(graph.nodes):,} nodes and no edges; there is no way through it")
-    objectives = _objectives(graph, asked.objectives, notes)
     names, chances = _scenarios(asked.scenarios)
+    objectives = _objectives(graph, asked.objectives, names, notes)
     index = {node: i for i, node in enumerate(graph.nodes)}
     places = _Places(graph)
     start = _node(graph, places, "origin", asked.origin, index, notes)
@@ -152,7 +152,7 @@ def _not_a_cost(network: Network, objectives: tuple[Objective, ...]) -> str:
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-def _objectives(graph: Graph, given: object, notes: list[str]) -> tuple[Objective, ...]:
+def _objectives(graph: Graph, given: object, scenarios: list[str], notes: list[str]) -> tuple[Objective, ...]:
     if given is None:
         raise ArgumentError(
             f"say which attributes of the edges are objectives, such as objectives=length:min,travel_time:min; "
@@ -162,10 +162,33 @@ def _objectives(graph: Graph, given: object, notes: list[str]) -> tuple[Objectiv
     if str(graph.about.get("created_with", "")).startswith("OSMnx"):
         units = OSM_UNITS | units
     wanted = wishes(given)
+    for name in wanted:
+        _check_known(graph, name, scenarios)
     unsaid = [name for name, goal in wanted.items() if goal is None]
     if unsaid:
         notes.append(f"less is taken to be better for {', '.join(unsaid)}, because nothing else was said")
     return tuple(Objective(name, units.get(name, ""), goal or "min") for name, goal in wanted.items())
+
+
+def _check_known(graph: Graph, objective: str, scenarios: list[str]) -> None:
+    """Refuse an objective that is an attribute of no edge at all."""
+    names = [objective, *(f"{objective}_{scenario}" for scenario in scenarios)]
+    if any(name in values for _, _, values in graph.edges for name in names):
+        return
+    attribute, colon, goal = objective.rpartition(":")
+    if colon and any(attribute in values for _, _, values in graph.edges):
+        raise ArgumentError(
+            f"the objective {attribute!r} has the direction {goal.strip()!r}; it must be min or max, such as {attribute}:min"
+        )
+    raise ArgumentError(f"no edge has the attribute {_some(names, 'or')}; with numbers there {_numeric(graph)}")
+
+
+def _some(names: Sequence[str], word: str) -> str:
+    """Return names in quotes, as a sentence lists them; not more of them than can be read."""
+    shown = [repr(name) for name in names[:SHOWN]]
+    if len(names) > SHOWN:
+        return f"{', '.join(shown)}, ... ({len(names)} in all)"
+    return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _numeric(graph: Graph) -> str:
@@ -185,12 +208,20 @@ def _scenarios(given: object) -> tuple[list[str], Vector]:
     """Return the scenarios and how likely each is: "clear:0.7,jam:0.3", or a mapping."""
     if given is None:
         return [], np.ones(1)
-    pairs = (
-        given.items() if isinstance(given, Mapping) else [part.rpartition(":")[::2] for part in str(given).split(",")]
-    )
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        parts = [part.rpartition(":") for part in str(given).split(",")]
+        if not all(name.strip() and colon for name, colon, _ in parts):
+            raise ArgumentError(
+                f"scenarios is {shortened(given)}; it must be of the form NAME:PROBABILITY,NAME:PROBABILITY, such as "
+                "clear:0.7,jam:0.3"
+            )
+        pairs = [(name, chance) for name, _, chance in parts]
     chances = {str(name).strip(): real(f"the probability of scenario {name!r}", chance) for name, chance in pairs}
     if (
-        "" in chances
+        not chances
+        or "" in chances
         or len(chances) != len(pairs)
         or min(chances.values()) <= 0
         or abs(sum(chances.values()) - 1) > 1e-9
@@ -224,12 +255,27 @@ class _Places:
         return x * self.narrow, y
 
     def nearest(self, x: float, y: float) -> tuple[str, str]:
-        """Return the node that is nearest to a place, and how far away it is."""
-        nodes = list(self.at)
-        gaps = np.array(list(self.at.values())) - (x, y)
-        away = np.hypot(gaps[:, 0] * self.narrow, gaps[:, 1])
+        """Return the node that is nearest to a place, and how far away it is; refuse places that must be a mistake."""
+        at = np.array(list(self.at.values()))
+        order = "; x is the longitude and y the latitude" if self.degrees else ""
+        limits = zip((x, y), (180, 90), at.T, ("longitude", "latitude"), strict=True)
+        for value, most, known, what in limits if self.degrees else ():
+            if abs(value) > max(most, np.abs(known).max()):  # some count longitudes up to 360
+                raise ArgumentError(f"its {what}, {value:g}, is not between -{most} and {most} degrees{order}")
+        with np.errstate(over="ignore"):  # what is too far away for a number is too far away
+            away = np.hypot((at[:, 0] - x) * self.narrow, at[:, 1] - y)
+            (low_x, low_y), (high_x, high_y) = at.min(axis=0), at.max(axis=0)
+            extent = float(np.hypot((high_x - low_x) * self.narrow, high_y - low_y))
         found = int(away.argmin())
-        return nodes[found], f"{away[found] * METRES:,.0f} m" if self.degrees else f"{away[found]:.4g}"
+        if 0 < extent * (1 + 1e-9) < away[found]:
+            raise ArgumentError(
+                f"it is {self._far(away[found])} away from the nearest node, further than the whole network is wide "
+                f"({self._far(extent)}: x is {low_x:g} to {high_x:g}, y is {low_y:g} to {high_y:g}){order}"
+            )
+        return list(self.at)[found], self._far(away[found])
+
+    def _far(self, distance: float) -> str:
+        return f"{distance * METRES:,.0f} m" if self.degrees else f"{distance:.4g}"
 
 
 def _place(values: Values) -> tuple[float, float] | None:
@@ -265,7 +311,10 @@ def _node(graph: Graph, places: _Places, what: str, given: object, index: Mappin
         raise ArgumentError(
             f"the {what} is a place, {text}, but no node says where it is (x and y); name a node: {some}"
         )
-    node, away = places.nearest(x, y)
+    try:
+        node, away = places.nearest(x, y)
+    except ArgumentError as error:
+        raise ArgumentError(f"the {what} {text} is not in this network: {error}") from None
     notes.append(f"the {what} is node {node}, which is nearest to {text} ({away} away)")
     return index[node]
 
@@ -282,9 +331,10 @@ def _amounts(graph: Graph, objectives: list[str], scenarios: list[str], notes: l
     special = {s for s in scenarios if any(f"{o}_{s}" in values for _, _, values in graph.edges for o in objectives)}
     plain = [scenario for scenario in scenarios if scenario not in special]
     if scenarios and not special:
+        looked_for = [f"{objective}_{scenario}" for scenario in plain for objective in objectives]
         raise ProblemError(
-            f"no edge says what scenario {plain[0]!r} is like: an attribute such as {objectives[0]}_{plain[0]} is missing "
-            f"everywhere; with numbers there {_numeric(graph)}"
+            f"no edge has an attribute for scenario {_some(plain, 'or')}, so that there is nothing to tell scenarios apart; "
+            f"looked for: {_some(looked_for, 'and')}; with numbers there {_numeric(graph)}"
         )
     if plain:
         notes.append(f"no edge has attributes for scenario {', '.join(plain)}; the plain ones are taken")

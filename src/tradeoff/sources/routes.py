@@ -52,11 +52,6 @@ class Network:
         return self.streets[edge] or f"to {self.nodes[self.target[edge]]}"
 
     @cached_property
-    def acyclic(self) -> bool:
-        """Whether no way can pass a place twice."""
-        return self.longest is not None
-
-    @cached_property
     def longest(self) -> int | None:
         """The largest number of edges on a way, or None where it can go round in circles."""
         waiting = np.bincount(self.target, minlength=len(self.nodes))
@@ -227,9 +222,8 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
     names, numbers = _actions(network)
     action = np.repeat(numbers, count)
     farthest = int(hops.max())
-    different = (
-        1 if network.acyclic else min(horizon, farthest + 1)
-    )  # steps near the end, where fewer edges are allowed
+    free = network.longest is not None and network.longest <= horizon  # whatever one does, one arrives in time
+    different = 1 if free else min(horizon, farthest + 1)  # steps near the end, where fewer edges are allowed
     building.check_model_fits(len(network.nodes), len(network.source), len(source), len(objectives), different, True)
 
     def layer(left: int) -> Layer:
@@ -243,7 +237,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
         )  # fmt: skip
 
     layers = [layer(farthest)]
-    if not network.acyclic:  # where no way goes round in circles, none is longer than the horizon
+    if not free:
         layers = [layers[0]] * max(0, horizon - different) + [layer(left) for left in reversed(range(different))]
     return MDP(
         layers, horizon=horizon, start=network.nodes[network.start], states=network.nodes, actions=names,

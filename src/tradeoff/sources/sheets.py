@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,7 @@ class Sheet:
     counted: str  # what ``rows`` counts: lines or rows
     separator: str = ""
     advice: str = ""  # about empty cells
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns that were not read, and what they hold
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,6 +64,9 @@ class Sheet:
                 raise ArgumentError(f"{self.source} has several columns {name!r}; give the whole text of the head")
             if name in said:
                 return said.index(name)
+        for text, held in self.left_out.items():
+            if name in (text, heading(text).name):
+                raise ProblemError(f"{self.source}: {_held(text, held)}; choose a column of numbers or texts")
         raise ArgumentError(f"{self.source} has no column {shortened(name)}; found are {self.found}")
 
     def numbers(self, column: int, decimal: str | None) -> list[float]:
@@ -71,8 +76,9 @@ class Sheet:
         for row, cell in enumerate(cells):
             value = amount(cell, decimal)
             if value is None:
-                empty = self.advice if kind_of(cell) is Kind.MISSING else ""
-                raise ProblemError(f"{self.place(row, column)}: {complaint(cell, decimal)}{empty}, or {CHOOSE}")
+                raise ProblemError(
+                    f"{self.place(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
+                )
             found.append(value)
         # Where semicolons separate cells, commas are decimal marks and points separate thousands, or nobody knows.
         if self.separator == ";" and decimal is None:
@@ -84,13 +90,29 @@ class Sheet:
                 )
         return found
 
+    def _hint(self, column: int, cell: object) -> str:
+        """Return what may explain why a cell is no number."""
+        match kind_of(cell):
+            case Kind.MISSING:
+                return self.advice
+            case Kind.TEXT if self.headings[column].declared:
+                return " (a column with a unit or a direction in its head is one of numbers)"
+        return ""
+
     def texts(self, column: int) -> list[str]:
         """Return a column as texts."""
         return [text_of(cell) for cell in self.columns[column]]
 
 
-def read_sheet(path: Path, *, sheet: object = None, separator: object = None) -> Sheet:
-    """Return the table in a file: a workbook, a Parquet file, or else a text with separators."""
+def _held(name: str, held: str) -> str:
+    return f"the column {shortened(name)} holds {held[:60]}"
+
+
+def read_sheet(path: Path, *, sheet: object = None, separator: object = None, leave_out: bool = False) -> Sheet:
+    """Return the table in a file: a workbook, a Parquet file, or else a text with separators.
+
+    Columns of what are neither numbers nor texts are refused, or with ``leave_out`` they are only listed.
+    """
     suffix = path.suffix.lower()
     is_workbook, is_text = suffix in (".xlsx", ".xlsm"), suffix not in (".xlsx", ".xlsm", ".parquet")
     if sheet is not None and not is_workbook:
@@ -101,7 +123,7 @@ def read_sheet(path: Path, *, sheet: object = None, separator: object = None) ->
         return _workbook(path, None if sheet is None else str(sheet))
     if suffix in (".xls", ".ods"):
         raise ProblemError(f"{path}: files ending in {suffix!r} are not read; save it as .xlsx or .csv")
-    return _text(path, suffix, separator) if is_text else _parquet(path)
+    return _text(path, suffix, separator) if is_text else _parquet(path, leave_out)
 
 
 def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, **details: Any) -> Sheet:
@@ -178,10 +200,23 @@ def _text(path: Path, suffix: str, separator: object) -> Sheet:
         raise ProblemError(
             f"{path}, line {line}: the byte {raw[error.start]:#04x} is not UTF-8; save the table as 'CSV UTF-8'"
         ) from None
-    if suffix == ".tsv" and separator is None:
-        separator = "\t"
-    mark = _separator_option(separator) or _separator(path, text)
+    said, text = _said_separator(path, text)
+    if suffix == ".tsv" and said is None:
+        said = "\t"
+    mark = _separator_option(separator) or said or _separator(path, text)
     return _sheet(str(path), _checked(_parsed(path, text, mark), str(path)), "line", separator=mark)
+
+
+def _said_separator(path: Path, text: str) -> tuple[str | None, str]:
+    """Return the separator that a first line such as ``sep=;`` names, and the text with that line blank."""
+    said = re.match(r'("?)sep=([^\r\n"])\1(?=\r?\n)', text, re.IGNORECASE)
+    if said is None:
+        return None, text
+    if said[2] not in SEPARATORS:
+        raise ProblemError(
+            f"{path}, line 1: cells are separated by {said[2]!r}; save the table with a comma, a semicolon or a tab"
+        )
+    return said[2], text[said.end() :]  # what ends the line stays, so that lines are counted as in the file
 
 
 def _separator_option(value: object) -> str | None:
@@ -300,7 +335,7 @@ def _blank(cell: object) -> bool:
 # --- Parquet ---------------------------------------------------------------------------------------------------------
 
 
-def _parquet(path: Path) -> Sheet:
+def _parquet(path: Path, leave_out: bool) -> Sheet:
     pyarrow = library("pyarrow", "data", "reading a Parquet file")
     parquet = library("pyarrow.parquet", "data", "reading a Parquet file")
     try:
@@ -311,15 +346,16 @@ def _parquet(path: Path) -> Sheet:
             check_fits(4 * sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)), str(path))
             types = pyarrow.types
             texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
-            for field in schema:
-                if types.is_nested(field.type) or "binary" in str(field.type):
-                    raise ProblemError(
-                        f"{path}: the column {shortened(field.name)} holds {field.type}; write a table of numbers and texts"
-                    )
-        columns: list[list[object]] = [[] for _ in schema]
+            odd = {f.name: str(f.type) for f in schema if types.is_nested(f.type) or "binary" in str(f.type)}
+            names = [name for name in schema.names if name not in odd]
+            if odd and not (leave_out and names):
+                raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write a table of numbers and texts")
+        columns: list[list[object]] = [[] for _ in names]
         # Texts are kept once, however often they are repeated: a small file can stand for a lot of them.
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches():
+            for batch in file.iter_batches(columns=list(dict.fromkeys(names)) if odd else None):
+                if batch.schema.names != names:  # a column "a.b" is also what is called b within a column "a"
+                    raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write the table without it")
                 for column, array in zip(columns, batch.columns, strict=True):
                     column += _cells(array)
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -327,7 +363,7 @@ def _parquet(path: Path) -> Sheet:
             raise
         raise ProblemError(f"{path} is not a readable Parquet file: {shortened(str(error))[1:-1]}") from None
     rows = zip(*columns, strict=True) if columns else ()
-    return _sheet(str(path), [(0, schema.names), *enumerate(rows, start=1)], "row")
+    return _sheet(str(path), [(0, names), *enumerate(rows, start=1)], "row", left_out=odd)
 
 
 def _cells(array: Any) -> list[object]:

@@ -88,7 +88,9 @@ def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if isinstance(value, tuple):
         return tuple([frozen(part, inside) for part in value])
     if isinstance(value, np.ndarray):
-        return frozen(value.tolist(), inside) if value.dtype.hasobject else (value.shape, value.tobytes())
+        if value.dtype.hasobject:
+            return frozen(value.tolist(), inside)
+        return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, Tally):
         return value.plain()
     if isinstance(value, Uniform):
@@ -108,7 +110,8 @@ def _frozen_object(value: Any, inside: tuple[int, ...]) -> Any:
     if isinstance(value, random.Random):
         return value.getstate()
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return repr(value.bit_generator.state if hasattr(value, "bit_generator") else value.get_state())
+        # Hundreds of numbers: frozen as an array, because to write them out takes longer than a step.
+        return frozen(value.bit_generator.state if hasattr(value, "bit_generator") else value.get_state(), inside)
     if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType | Fork) or is_space(value):
         return ("object", id(value))
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]

@@ -11,7 +11,7 @@ import numpy as np
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Matrix, Objective
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.sources.cells import DATES, Kind, amount, decimal_mark, kind_of
+from tradeoff.sources.cells import DATES, Kind, amount, decimal_mark, heading, kind_of
 from tradeoff.sources.dominance import undominated
 from tradeoff.sources.files import MOST_KEYS
 from tradeoff.sources.options import flag, wishes
@@ -33,16 +33,16 @@ def read_table(
 ) -> Catalogue:
     """Return the catalogue of the items in a table; its first row names the columns.
 
-    Columns of numbers are objectives, with unit and direction from the head (``price [EUR] (min)``), or those that
-    ``objectives`` chooses (``price:min,battery:max``). Other columns are shown beside the items. What another item beats
+    Columns of numbers are objectives, with unit and direction from the head (``price [EUR] (min)``), and so are all with a
+    unit or direction there, or those that ``objectives`` chooses (``price:min,battery:max``). Other columns are shown beside the items. What another item beats
     in everything is left out unless ``keep_dominated``. ``decimal`` says which mark is the decimal one, if commas occur.
     """
     mark, keeps = decimal_mark(decimal), flag("keep_dominated", keep_dominated)
-    table = read_sheet(Path(path), sheet=sheet, separator=separator)
+    table = read_sheet(Path(path), sheet=sheet, separator=separator, leave_out=True)
     _check_rows(table)
     if objectives is None:
         _check_items(table)
-    notes: list[str] = []
+    notes = [f"the column {shortened(text)} is left out: it holds {held[:60]}" for text, held in table.left_out.items()]
     given = None if name_column is None else table.column(str(name_column))
     if objectives is None:
         chosen = _numeric(table, mark, skipped=_called_name(table) if given is None else given, notes=notes)
@@ -81,6 +81,9 @@ def _check_rows(table: Sheet) -> None:
 
 def _check_items(table: Sheet) -> None:
     """Refuse a table whose rows are the steps of a log or the transitions of a model: nobody chooses among them."""
+    for text in table.left_out:
+        if heading(text).declared:
+            table.column(text)  # which says what it holds
     heads = {head.name.lower() for head in table.headings}
     if {"episode", "step", "state", "action"} <= heads:
         raise ProblemError(
@@ -132,6 +135,13 @@ def _distinct(table: Sheet, columns: list[Column]) -> list[Column]:
         raise ProblemError(f"{table.source} has {len(columns):,} columns of numbers; choose at most {MOST_KEYS:,}")
     seen: dict[str, int] = {}
     for column in columns:
+        head = table.headings[column.index]
+        if column.assumed and head.doubtful:
+            raise ProblemError(
+                f"{table.source}: the head {shortened(head.text)} does not say clearly which direction is better; end it "
+                "with (min) or (max), with its unit in square brackets, as in 'price [EUR] (min)', or choose columns with "
+                "objectives=NAME:min,NAME:max"
+            )
         name = column.objective.name
         if name in seen:
             heads = (table.headings[i].text for i in (seen[name], column.index))
@@ -146,20 +156,27 @@ def _distinct(table: Sheet, columns: list[Column]) -> list[Column]:
 def _numeric(table: Sheet, mark: str | None, skipped: int | None, notes: list[str]) -> list[Column]:
     """Return the columns that hold numbers, or are meant to, and note what else may be worth knowing about the others."""
     found: list[int] = []
+    empty = False
     for i, (head, cells) in enumerate(zip(table.headings, table.columns, strict=True)):
         if i == skipped:
             continue
         kinds = [kind_of(cell, mark) for cell in cells]
         numbers = kinds.count(Kind.NUMBER) + kinds.count(Kind.ALMOST)
         texts = kinds.count(Kind.TEXT)
-        if numbers > texts and not head.text.startswith(PANDAS_INDEX):
+        meant = head.declared or numbers > texts or (numbers > 0 and head.doubtful)
+        if meant and not head.text.startswith(PANDAS_INDEX):
             found.append(i)
+        elif not numbers and not texts:
+            empty = True
+            notes.append(f"the column {shortened(head.text)} is empty{table.advice}")
         else:
             notes += _text_note(head.text, cells, numbers, texts)
     if not found:
+        unread = "".join(f"; the column {shortened(text)} holds {held[:60]}" for text, held in table.left_out.items())
         raise ProblemError(
             f"{table.source} has no column of numbers to weigh; found are {table.found}. An objective is a column of "
-            "numbers, with its unit and direction in the head, such as 'price [EUR] (min)'"
+            f"numbers, with its unit and direction in the head, such as 'price [EUR] (min)'{unread[:200]}"
+            f"{table.advice if empty else ''}"
         )
     return all_columns(table, found)
 
@@ -167,8 +184,6 @@ def _numeric(table: Sheet, mark: str | None, skipped: int | None, notes: list[st
 def _text_note(head: str, cells: list[object], numbers: int, texts: int) -> list[str]:
     """Return what is noteworthy about a column that is shown, but not weighed."""
     shown = f"the column {shortened(head)} is shown, but not weighed"
-    if not numbers and not texts:
-        return [f"the column {shortened(head)} is empty"]
     if head.startswith(PANDAS_INDEX):
         return [f"{shown}: it numbers the rows"]
     if numbers:

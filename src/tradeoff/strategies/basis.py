@@ -71,12 +71,17 @@ class Bases:
     @property
     def relevant(self) -> tuple[int, ...]:
         """The objectives that can be changed: others have no optimum worth comparing, and would make u_1 undefined."""
-        found = tuple(j for j, optimum in enumerate(self.optima) if optimum.value[j] > RANK_TOLERANCE)
+        found = self.asked_about
         if not found:
             raise ArgumentError(
                 "no objective of this problem can be changed by what is chosen; there is nothing to ask"
             )
         return found
+
+    @property
+    def asked_about(self) -> tuple[int, ...]:
+        """The objectives that can be changed, if any."""
+        return tuple(j for j, optimum in enumerate(self.optima) if optimum.value[j] > RANK_TOLERANCE)
 
     def paper(self, benchmark: int) -> Basis:
         """Return the basis that begins with the optimum of objective number ``benchmark``."""

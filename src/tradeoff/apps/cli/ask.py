@@ -106,6 +106,7 @@ def ask(
     from tradeoff.apps.cli.arguments import settings_from, weights_from
     from tradeoff.apps.cli.cards import document
     from tradeoff.apps.cli.main import emit
+    from tradeoff.apps.cli.pages import cell, notes
     from tradeoff.errors import ArgumentError
     from tradeoff.users import LinearUser
 
@@ -128,6 +129,8 @@ def ask(
     call = shlex.join(["tradeoff", "ask", *source.words()])
     if settings.get("strategy", "careful") in ("careful", "certified"):
         settings.setdefault("seed", seed)
+    for note in notes(loaded):
+        out.print(cell(f"note: {note}"), style="yellow")
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from tradeoff.apps.cli.ask import SAID
 from tradeoff.apps.cli.cards import ask_words, certificate_line
+from tradeoff.apps.cli.pages import notes
 from tradeoff.apps.web import drawings
 from tradeoff.apps.web.cards import (
     SHORT,
@@ -212,6 +213,7 @@ def result_view(
         "conflict_words": CANNOT_BE_MEANT if len(conflicts) == 1 else CANNOT_ALL_BE_MEANT,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
+        "notes": [inert(note) for note in notes(problem)],
         "ground": drawn.definition,
         "links": links,
     }
@@ -328,6 +330,7 @@ def start_view(problem: AnyProblem, *, texts: Mapping[str, str], action: str) ->
             {"name": shown(o.name, SHORT), "unit": shown(o.unit, SHORT), "goal": goal_words(o)}
             for o in problem.objectives
         ],
+        "notes": [inert(note) for note in notes(problem)],
         "action": action,
     }
 
