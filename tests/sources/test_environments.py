@@ -461,7 +461,7 @@ def test_a_package_that_an_environment_misses_is_named(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     gymnasium.register("Lacking-v0", entry_point="lacking_env:Lacking")
     try:
-        with pytest.raises(ProblemError, match="needs the package 'no_such_package'.*install that package"):
+        with pytest.raises(ProblemError, match=r"needs the package 'no_such_package'.*install that package"):
             tradeoff.load("gym:Lacking-v0")
     finally:
         del gymnasium.registry["Lacking-v0"]

@@ -174,11 +174,43 @@ def test_beaten_rows_are_left_out_with_a_note_unless_kept(tmp_path: Path) -> Non
         ("(min)", "(min)", "", None),
         ("a [b] [c]", "a [b]", "c", None),
         ("a (min) (max)", "a (min)", "", "max"),
+        ("price [EUR] ( MIN )", "price", "EUR", "min"),
+        ("weight (minimum)", "weight", "", "min"),
+        ("battery (Maximum) [h]", "battery", "h", "max"),
+        ("price (minimise)", "price", "", "min"),
+        ("price(minimize)", "price", "", "min"),
+        ("speed (maximize)", "speed", "", "max"),
+        ("speed (maximise)", "speed", "", "max"),
     ],
 )
 def test_heads(text: str, name: str, unit: str, goal: str | None) -> None:
     found = heading(text)
     assert (found.name, found.unit, found.goal) == (name, unit, goal)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "p (lower is better)",
+        "p (low) [EUR]",
+        "p (minimal)",
+        "p (Less)",
+        "p (min) EUR",
+        "p [EUR (min)]",
+        "p (more!)",
+        "p (highest)",
+    ],
+)
+def test_what_is_almost_a_direction_is_refused_unless_one_is_given(tmp_path: Path, head: str) -> None:
+    for cells in ("a,1,5\nb,2,7\n", "a,1,5\nb,2,tbd\n"):
+        with pytest.raises(ProblemError) as caught:
+            read(tmp_path, f"name,y (max),{head}\n{cells}")
+        assert f"table.csv: the head {head!r} does not say clearly" in str(caught.value)
+        assert "end it with (min) or (max)" in str(caught.value)
+    text = f"name,y (max),{head}\na,1,5\nb,2,7\n"
+    with pytest.raises(ProblemError, match="does not say clearly"):
+        read(tmp_path, text, objectives=[head])
+    assert [o.goal for o in read(tmp_path, text, objectives={"y": "max", head: "min"}).objectives] == ["max", "min"]
 
 
 def read(tmp_path: Path, text: str, **options: Any) -> Catalogue:
@@ -276,6 +308,11 @@ def test_a_constant_column_is_kept_and_noted(tmp_path: Path) -> None:
         ("1,29,900", None, None, None),
         ("1,299'000", None, None, None),
         ("1e3", 1000, 1000, 1000),
+        ("\u22125", -5, -5, -5),
+        ("\u22121,299", None, -1299, -1.299),
+        ("1e\u22123", 0.001, 0.001, 0.001),
+        ("5\u22123", None, None, None),
+        ("\u2212", None, None, None),
         (".5", 0.5, 0.5, None),
         ("5.", 5, 5, None),
         ("1_000", None, None, None),
@@ -323,6 +360,13 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         (GOOD + "b,cheap,3\nc,3,3\n", "line 3, column 'price (min)': 'cheap' is not a number"),
         (GOOD + "b,2024-01-31,3\nc,3,3\n", "'2024-01-31' is not a number"),
         (GOOD + "b,true,3\nc,3,3\n", "'true' is not a number"),
+        (GOOD + "b,n.a.,3\nc,tbd,1\nd,ask,2\n", "line 3, column 'price (min)': 'n.a.' is not a number"),
+        ("name,p [EUR],y\na,ask,1\nb,tbd,2\n", "line 2, column 'p [EUR]': 'ask' is not a number"),
+        ("name,p (min),y\na,=1+1,1\nb,=1+2,2\n", "line 2, column 'p (min)': '=1+1' is not a number"),
+        ("name,p (min),y\na,,1\nb,,2\n", "line 2, column 'p (min)': the cell is empty"),
+        ("name;y\na;\u22121.299\nb;2.100\n", "'\u22121.299' can be read in several ways where semicolons"),
+        ("sep=|\nname|y\na|1\nb|2\n", "line 1: cells are separated by '|'; save the table with a comma"),
+        ("sep=;\nname;y\na;1\nb;\n", "line 4, column 'y': the cell is empty"),
         (GOOD + "a,2,3\n", "line 3, column 'name': the name 'a' is used in line 2 already"),
         (GOOD + ",2,3\n", "line 3, column 'name': the item has no name"),
         ("name,y,y\na,1,1\nb,2,2\n", "line 1: columns 2 and 3 are both called 'y'"),
@@ -411,6 +455,9 @@ def test_bad_options_are_refused(tmp_path: Path, options: dict[str, str], messag
         ('"name";"y";"z"\n"a";"1.5";"1"\n"b";"2";"0"\n', {}),
         ("name,y,z,\na,1.5,1,\nb,2,0,\n", {}),
         ("name;y;z, in all\na;1.5;1, roughly\nb;2;0\n", {"separator": "semicolon", "objectives": "y"}),
+        ("\ufeffsep=;\r\nname;y;z, in all\r\na;1.5;1, roughly\r\nb;2;0\r\n", {"objectives": "y"}),
+        ('"sep=\t"\nname\ty\tz\na\t1.5\t1\nb\t2\t0\n', {}),
+        ("SEP=,\nname;y;z\na;1.5;1\nb;2;0\n", {"separator": "semicolon"}),
         (" name , y , z \n a , 1.5 , 1 \n b , 2 , 0 \n", {}),
     ],
 )
@@ -526,6 +573,12 @@ def test_cells_of_a_workbook_are_what_they_are(tmp_path: Path) -> None:
         ([["Our laptops"], *ITEMS], "row 2: 3 cells, but the head in row 1 names 1 columns"),
         ([["name", None, "y"], ["a", 1, 2], ["b", 2, 3]], "row 1: column 2 has no name"),
         ([], "is empty; its first row must name the columns"),
+        (
+            [["name", "y", "p [EUR]"], ["a", 1, "=1+1"], ["b", 2, "=1+2"]],
+            "row 2, column 'p [EUR]': the cell is empty; fill it in, or remove the row (a formula has no value until",
+        ),
+        ([["name", "p"], ["a", "=1+1"], ["b", "=1+2"]], "has no column of numbers to weigh; found are 'name', 'p'"),
+        ([["name", "p"], ["a", "=1+1"], ["b", "=1+2"]], "(a formula has no value until"),
     ],
 )
 def test_rubbish_in_a_workbook_is_refused_with_its_place(tmp_path: Path, rows: list[list[Any]], message: str) -> None:
@@ -533,6 +586,12 @@ def test_rubbish_in_a_workbook_is_refused_with_its_place(tmp_path: Path, rows: l
     with pytest.raises(ProblemError) as caught:
         load(path)
     assert message in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_an_empty_column_of_a_workbook_may_be_one_of_formulas(tmp_path: Path) -> None:
+    found = load(workbook(tmp_path / "t.xlsx", [["name", "y", "p"], ["a", 1, "=1+1"], ["b", 2, "=1+2"]]))
+    said = "the column 'p' is empty (a formula has no value until a spreadsheet program has saved it)"
+    assert [o.name for o in found.objectives] == ["y"] and said in found.notes
 
 
 def test_a_workbook_that_lies_about_its_size_is_read_all_the_same(tmp_path: Path) -> None:
@@ -614,6 +673,9 @@ def test_columns_of_a_parquet_file_are_what_they_are(tmp_path: Path) -> None:
         ({"name": ["a", "b"], "y": [1.0, float("nan")]}, "row 2, column 'y': nan is not a finite number"),
         ({"name": ["a", "b"], "y": [[1], [2]]}, "the column 'y' holds list"),
         ({"name": ["a", "b"], "y": [b"1", b"2"]}, "the column 'y' holds binary"),
+        ({"y": [b"1", b"2"]}, "the column 'y' holds binary"),
+        ({"name": ["a", "b"], "x": [1, 2], "y (max)": [[1], [2]]}, "the column 'y (max)' holds list"),
+        ({"name": ["a", "b"], "a.b": [1, 2], "a": [{"b": 1}, {"b": 2}]}, "the column 'a' holds struct"),
         ({"y": np.zeros(2_000_000)}, "is too large; at most 1,048,576 rows"),
         ({}, "has no rows"),
     ],
@@ -624,6 +686,26 @@ def test_rubbish_in_a_parquet_file_is_refused(tmp_path: Path, columns: dict[str,
     with pytest.raises(ProblemError) as caught:
         load(path)
     assert message in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_nested_and_binary_columns_of_a_parquet_file_are_left_out_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    columns = {"tags": [["x"], []], "name": ["a", "b"], "p (min)": [1, 2], "raw [B]": [b"1", b"2"],
+               "made": [{"y": 1}, None], "y": [0.5, 3]}  # fmt: skip
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(ProblemError, match=r"the column 'raw \[B\]' holds binary; write numbers, or choose other"):
+        load(path)
+    found = load(path, objectives="p,y:max")
+    assert found.values.tolist() == [[1, 0.5], [2, 3]] and found.names == ("a", "b") and found.labels == {}
+    assert [note.split(",")[0] for note in found.notes if note.endswith(", and is left out")] == [
+        "the column 'tags' holds list<element: string>", "the column 'raw [B]' holds binary",
+        "the column 'made' holds struct<y: int64>",
+    ]  # fmt: skip
+    for name in ("tags", "raw"):
+        with pytest.raises(ProblemError, match=rf"the column '{name}.*' holds .*; choose a column of numbers or texts"):
+            load(path, objectives=f"y:max,{name}:min")
+    pq.write_table(pa.table({head: cells for head, cells in columns.items() if head != "raw [B]"}), path)
+    assert load(path).values.tolist() == [[1, 0.5], [2, 3]]
 
 
 def test_a_long_text_in_every_row_is_kept_once(tmp_path: Path) -> None:

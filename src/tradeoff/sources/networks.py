@@ -18,12 +18,11 @@ from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.graphml import Graph, Values, read_graphml
 from tradeoff.sources.options import real, whole, wishes
-from tradeoff.sources.routes import Network, Routes, hops_between, not_dominated, steps_mdp
+from tradeoff.sources.places import Places
+from tradeoff.sources.routes import Network, Routes, hops_between, not_dominated, steps_mdp, within
 from tradeoff.sources.tables import number, shortened
 
-PLACES = (("x", "y"), ("lon", "lat"))  # the attributes that say where a node is
 OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # what OSMnx writes
-METRES = 111_195.0  # of a degree
 SHOWN = 8  # names in a message
 
 
@@ -92,7 +91,7 @@ def _problem(graph: Graph, asked: Options, name: str) -> Routes | MDP:
     names, chances = _scenarios(asked.scenarios)
     objectives = _objectives(graph, asked.objectives, names, notes)
     index = {node: i for i, node in enumerate(graph.nodes)}
-    places = _Places(graph)
+    places = Places(graph)
     start = _node(graph, places, "origin", asked.origin, index, notes)
     goal = _node(graph, places, "destination", asked.destination, index, notes)
     if start == goal:
@@ -122,7 +121,13 @@ def _routes(
             f"at most {steps} edges, as the horizon says; at each step only those are allowed from which the destination "
             "can still be reached in time, so that every plan arrives"
         )
-        return steps_mdp(network, hops, objectives, steps, name, title)
+        near, hops = within(network, hops, steps)
+        if len(near.nodes) < len(network.nodes):
+            notes.append(
+                f"{len(network.nodes) - len(near.nodes):,} of {len(network.nodes):,} nodes are on no way of at most {steps} "
+                "edges; they were left out"
+            )
+        return steps_mdp(near, hops, objectives, steps, name, title)
     reason = _not_a_cost(network, objectives)
     if not reason:
         return Routes(network, objectives, name=name, title=title)
@@ -234,63 +239,7 @@ def _scenarios(given: object) -> tuple[list[str], Vector]:
     return list(chances), shares / shares.sum()
 
 
-class _Places:
-    """Where the nodes are, as far as their attributes say it."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.at: dict[str, tuple[float, float]] = {}
-        for node, values in graph.nodes.items():
-            place = _place(values)
-            if place is not None:
-                self.at[node] = place
-        latitudes = [y for _, y in self.at.values()]
-        ours = "4326" in str(graph.about.get("crs", "")) or any("lat" in values for values in graph.nodes.values())
-        self.degrees = ours and bool(latitudes)
-        # A degree of longitude is shorter than one of latitude.
-        self.narrow = math.cos(math.radians(sum(latitudes) / len(latitudes))) if self.degrees else 1.0
-
-    def drawn(self, node: str) -> tuple[float, float]:
-        """Return where a node is on a map that is not stretched."""
-        x, y = self.at[node]
-        return x * self.narrow, y
-
-    def nearest(self, x: float, y: float) -> tuple[str, str]:
-        """Return the node that is nearest to a place, and how far away it is; refuse places that must be a mistake."""
-        at = np.array(list(self.at.values()))
-        order = "; x is the longitude and y the latitude" if self.degrees else ""
-        limits = zip((x, y), (180, 90), at.T, ("longitude", "latitude"), strict=True)
-        for value, most, known, what in limits if self.degrees else ():
-            if abs(value) > max(most, np.abs(known).max()):  # some count longitudes up to 360
-                raise ArgumentError(f"its {what}, {value:g}, is not between -{most} and {most} degrees{order}")
-        with np.errstate(over="ignore"):  # what is too far away for a number is too far away
-            away = np.hypot((at[:, 0] - x) * self.narrow, at[:, 1] - y)
-            (low_x, low_y), (high_x, high_y) = at.min(axis=0), at.max(axis=0)
-            extent = float(np.hypot((high_x - low_x) * self.narrow, high_y - low_y))
-        found = int(away.argmin())
-        if 0 < extent * (1 + 1e-9) < away[found]:
-            raise ArgumentError(
-                f"it is {self._far(away[found])} away from the nearest node, further than the whole network is wide "
-                f"({self._far(extent)}: x is {low_x:g} to {high_x:g}, y is {low_y:g} to {high_y:g}){order}"
-            )
-        return list(self.at)[found], self._far(away[found])
-
-    def _far(self, distance: float) -> str:
-        return f"{distance * METRES:,.0f} m" if self.degrees else f"{distance:.4g}"
-
-
-def _place(values: Values) -> tuple[float, float] | None:
-    pair: Any = values.get("pos")
-    for across, up in PLACES:
-        if across in values and up in values:
-            pair = (values[across], values[up])
-    try:
-        x, y = (float(amount) for amount in pair)
-    except (TypeError, ValueError):
-        return None
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
-
-
-def _node(graph: Graph, places: _Places, what: str, given: object, index: Mapping[str, int], notes: list[str]) -> int:
+def _node(graph: Graph, places: Places, what: str, given: object, index: Mapping[str, int], notes: list[str]) -> int:
     """Return the number of the node that is meant: by its id, or the nearest to "x,y"."""
     some = ", ".join(repr(node) for node in list(index)[:SHOWN]) + (", ..." if len(index) > SHOWN else "")
     if given is None:
@@ -371,7 +320,7 @@ def _edge_words(source: str, target: str, street: str) -> str:
 
 def _on_the_way(
     graph: Graph, index: Mapping[str, int], start: int, goal: int, amounts: NDArray[np.float64], chances: Vector,
-    objectives: tuple[Objective, ...], places: _Places, notes: list[str],
+    objectives: tuple[Objective, ...], places: Places, notes: list[str],
 ) -> tuple[Network, Int]:  # fmt: skip
     """Return the part of the graph that lies on some way, and how many edges each node is from the destination."""
     names = list(index)

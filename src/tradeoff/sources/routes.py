@@ -204,17 +204,33 @@ def not_dominated(source: Int, target: Int, goods: NDArray[np.float64]) -> NDArr
 # --- the same as an MDP -----------------------------------------------------------------------------------------------
 
 
+def within(network: Network, hops: Int, horizon: int) -> tuple[Network, Int]:
+    """Return the part of a network that lies on ways of at most so many edges, and its hops to the destination."""
+    if hops[network.start] > horizon:
+        raise ProblemError(
+            f"the destination {network.nodes[network.goal]!r} is {hops[network.start]} edges away, but the horizon is "
+            f"{horizon}; allow at least that many"
+        )
+    source, target = network.source, network.target
+    there, _ = hops_between(source, target, len(network.nodes), network.start, network.goal)
+    keep = there + hops <= horizon
+    edges = np.flatnonzero(there[source] + 1 + hops[target] <= horizon)
+    renumber = np.cumsum(keep) - 1
+    nodes = tuple(network.nodes[i] for i in np.flatnonzero(keep))
+    near = Network(
+        nodes, int(renumber[network.start]), int(renumber[network.goal]), renumber[source[edges]],
+        renumber[target[edges]], tuple(network.streets[i] for i in edges), network.amounts[:, edges], network.chances,
+        {node: network.places[node] for node in nodes if node in network.places},
+    )  # fmt: skip
+    return near, hops[keep]
+
+
 def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], horizon: int, name: str, title: str) -> MDP:
     """Return the network as an MDP: states are nodes, actions are edges, and the destination is always reached.
 
     ``hops`` is the least number of edges from each node to the destination. At step t only edges are allowed from whose
     end the destination can be reached in the steps that are left; so nobody saves anything by not arriving.
     """
-    if hops[network.start] > horizon:
-        raise ProblemError(
-            f"the destination {network.nodes[network.goal]!r} is {hops[network.start]} edges away, but the horizon is "
-            f"{horizon}; allow at least that many"
-        )
     count = len(network.chances)
     source, target = np.repeat(network.source, count), np.repeat(network.target, count)
     chances = np.tile(network.chances, len(network.source))

@@ -57,6 +57,11 @@ class Sheet:
         """The heads of the columns, for messages."""
         return ", ".join(shortened(h.text) for h in self.headings[:12]) + (", ..." if len(self.headings) > 12 else "")
 
+    @cached_property
+    def unread(self) -> list[str]:
+        """What is said about each column that was left out."""
+        return [_held(text, held) for text, held in self.left_out.items()]
+
     def column(self, name: str) -> int:
         """Return the number of the column with this head, or whose head without unit and direction is this."""
         for said in ([h.text for h in self.headings], [h.name for h in self.headings]):

@@ -15,7 +15,7 @@ from tradeoff.sources.cells import DATES, Kind, amount, decimal_mark, heading, k
 from tradeoff.sources.dominance import undominated
 from tradeoff.sources.files import MOST_KEYS
 from tradeoff.sources.options import flag, wishes
-from tradeoff.sources.sheets import Sheet, read_sheet
+from tradeoff.sources.sheets import CHOOSE, Sheet, read_sheet
 from tradeoff.sources.tables import shortened
 
 PANDAS_INDEX = "__index_level_"  # a column that pandas adds to Parquet files
@@ -33,16 +33,17 @@ def read_table(
 ) -> Catalogue:
     """Return the catalogue of the items in a table; its first row names the columns.
 
-    Columns of numbers are objectives, with unit and direction from the head (``price [EUR] (min)``), and so are all with a
-    unit or direction there, or those that ``objectives`` chooses (``price:min,battery:max``). Other columns are shown beside the items. What another item beats
-    in everything is left out unless ``keep_dominated``. ``decimal`` says which mark is the decimal one, if commas occur.
+    Columns of numbers, and all with a unit or a direction in their head (``price [EUR] (min)``), are objectives, or those
+    that ``objectives`` chooses (``price:min,battery:max``). Other columns are shown beside the items. What another item
+    beats in everything is left out unless ``keep_dominated``. ``decimal`` says which mark is the decimal one, if commas occur.
     """
     mark, keeps = decimal_mark(decimal), flag("keep_dominated", keep_dominated)
     table = read_sheet(Path(path), sheet=sheet, separator=separator, leave_out=True)
     _check_rows(table)
     if objectives is None:
         _check_items(table)
-    notes = [f"the column {shortened(text)} is left out: it holds {held[:60]}" for text, held in table.left_out.items()]
+        _check_left_out(table)
+    notes = [f"{said}, and is left out" for said in table.unread]
     given = None if name_column is None else table.column(str(name_column))
     if objectives is None:
         chosen = _numeric(table, mark, skipped=_called_name(table) if given is None else given, notes=notes)
@@ -81,9 +82,6 @@ def _check_rows(table: Sheet) -> None:
 
 def _check_items(table: Sheet) -> None:
     """Refuse a table whose rows are the steps of a log or the transitions of a model: nobody chooses among them."""
-    for text in table.left_out:
-        if heading(text).declared:
-            table.column(text)  # which says what it holds
     heads = {head.name.lower() for head in table.headings}
     if {"episode", "step", "state", "action"} <= heads:
         raise ProblemError(
@@ -94,6 +92,13 @@ def _check_items(table: Sheet) -> None:
             f"{table.source} looks like the transitions of a problem file; name that file (.toml or .json), or choose "
             "columns with objectives=..."
         )
+
+
+def _check_left_out(table: Sheet) -> None:
+    """Refuse a table where a column that is to be weighed could not be read."""
+    for text, said in zip(table.left_out, table.unread, strict=True):
+        if heading(text).declared:
+            raise ProblemError(f"{table.source}: {said}; write numbers, or {CHOOSE}")
 
 
 # --- which columns are objectives ------------------------------------------------------------------------------------
@@ -139,8 +144,7 @@ def _distinct(table: Sheet, columns: list[Column]) -> list[Column]:
         if column.assumed and head.doubtful:
             raise ProblemError(
                 f"{table.source}: the head {shortened(head.text)} does not say clearly which direction is better; end it "
-                "with (min) or (max), with its unit in square brackets, as in 'price [EUR] (min)', or choose columns with "
-                "objectives=NAME:min,NAME:max"
+                f"with (min) or (max), with a unit in square brackets, as in 'price [EUR] (min)', or {CHOOSE}"
             )
         name = column.objective.name
         if name in seen:
@@ -172,10 +176,10 @@ def _numeric(table: Sheet, mark: str | None, skipped: int | None, notes: list[st
         else:
             notes += _text_note(head.text, cells, numbers, texts)
     if not found:
-        unread = "".join(f"; the column {shortened(text)} holds {held[:60]}" for text, held in table.left_out.items())
+        unread = "".join(f"; {said}" for said in table.unread[:3])
         raise ProblemError(
             f"{table.source} has no column of numbers to weigh; found are {table.found}. An objective is a column of "
-            f"numbers, with its unit and direction in the head, such as 'price [EUR] (min)'{unread[:200]}"
+            f"numbers, with its unit and direction in the head, such as 'price [EUR] (min)'{unread}"
             f"{table.advice if empty else ''}"
         )
     return all_columns(table, found)
