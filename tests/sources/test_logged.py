@@ -164,7 +164,7 @@ def test_options_of_a_log(tmp_path: Path) -> None:
         ("fri,0", " ,0", "line 8, column 'episode': the cell is empty"),
         ("50,0", "nan,0", "line 8, column 'time [min] (min)': 'nan' is not a finite number"),
         ("50,0", '"1,299",0', "'1,299' can be read in several ways"),
-        ("50,0", "slow,0", "'slow' is not a number; correct it, or remove the row, or choose other columns"),
+        ("50,0", "slow,0", "line 8, column 'time [min] (min)': 'slow' is not a number; correct it"),
         ("wed,1", "wed,2", "step 1 of episode 'wed' is missing"),
         ("wed,1,station", "wed,1,airport", "ends in state 'station', but step 1 begins in 'airport'"),
         ("fri", "mon", "step 0 of episode 'mon' is logged twice"),
