@@ -207,6 +207,8 @@ class Sql(Closing):
 
     def _write_batch(self, batch: list[_Write], connection: Connection | None) -> Connection | None:
         """Write what belongs together; return the connection to go on with, none if it may be broken."""
+        if connection is not None and self.shared and not _alive(connection):
+            connection = None  # the database was started anew since the last write
         try:
             with _named(self.url, NOT_SAVED):
                 if connection is None:
@@ -249,6 +251,19 @@ class Sql(Closing):
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
+
+
+def _alive(connection: Connection) -> bool:
+    """Return whether there is still somebody at the other end; what is not is closed."""
+    try:
+        connection.execute(sa.select(1))
+        connection.rollback()
+        return True
+    except sa.exc.SQLAlchemyError:
+        with contextlib.suppress(Exception):
+            connection.invalidate()
+            connection.close()
+        return False
 
 
 def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> dict[int, StoreError]:

@@ -64,6 +64,10 @@ async def _serve(app: ASGIApp, host: str, port: int, ready: Callable[[], None]) 
             loop.add_signal_handler(number, server.stop)
     threading.Thread(target=_tell_when_ready, args=(host, port, ready), daemon=True).start()
     await server.serve()
+    for number in (signal.SIGINT, signal.SIGTERM):  # it ends already: another signal must not find a loop half closed
+        with contextlib.suppress(NotImplementedError, ValueError):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _tell_when_ready(host: str, port: int, ready: Callable[[], None]) -> None:
