@@ -101,7 +101,7 @@ def branches(layer: Layer) -> tuple[Int, Int, Vector, Int, Matrix]:
 
 def _kinds(mdp: MDP, weights: Matrix) -> Iterator[tuple[Int, _Rows]]:
     """Yield the row numbers and the rows that need no tie-break, then those that do."""
-    frame = mdp.frame
+    frame = mdp.gain_scale
     raw = np.ascontiguousarray(frame.raw_weights(weights))
     relevant = weights[:, frame.matters]
     size = np.abs(relevant).max(axis=1, initial=0.0)
