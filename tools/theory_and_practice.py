@@ -23,9 +23,9 @@ from theory_page import write_page, write_pictures
 from tradeoff import MDP, Catalogue
 from tradeoff.model import Recommendation
 from tradeoff.population import Settings, user_of
+from tradeoff.strategies._paper import _Elicitation
 from tradeoff.strategies.base import counted, without_identical
 from tradeoff.strategies.basis import SPANNER_FACTOR
-from tradeoff.strategies.paper import _Elicitation
 from tradeoff.users import LinearUser
 
 AnyProblem = Catalogue | MDP

@@ -291,7 +291,7 @@ of **Theorem 1** (`basis="paper"`), the same with **Theorem 2**'s truncated esti
 strategy with a **spanner** for its basis (`basis="spanner"`{spanner}). Nothing is skipped as
 implied and `literal=True` is set, so that each asks what its pseudo-code asks.
 An estimate with negative weights is replaced by the nearest one
-without (see strategies/paper.py), so that nothing dominated is recommended.
+without (see strategies/_paper.py), so that nothing dominated is recommended.
 
 **Problems**, {plan.instances} of each kind and number of objectives: *uniform catalogue*, 300 points uniform in a
 cube;

@@ -29,8 +29,8 @@ from tradeoff import (
     load,
 )
 from tradeoff.model import NOTHING, Alternative
+from tradeoff.strategies._paper import RESOLUTION, _Elicitation
 from tradeoff.strategies.basis import RANK_TOLERANCE, SPANNER_FACTOR, barycentric_spanner, bases_of, grow_basis
-from tradeoff.strategies.paper import RESOLUTION, _Elicitation
 
 seeds = st.integers(0, 2**32 - 1)
 

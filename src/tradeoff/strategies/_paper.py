@@ -12,8 +12,8 @@ all answers so far, those of half-done searches included, where the paper only s
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import Literal
+from collections.abc import Generator, Mapping
+from typing import Any, Literal
 
 import numpy as np
 
@@ -56,6 +56,16 @@ def paper(
     if not isinstance(literal, bool):
         raise ArgumentError(f"literal is {literal!r}; it must be True or False")
     return _Elicitation(problem, basis, theorem, resolution, literal).run()
+
+
+def prepare_bases(problem: Problem, options: Mapping[str, Any]) -> None:
+    """Build the bases that everybody who is asked about the problem shares."""
+    bases = bases_of(problem)
+    if options.get("basis", "paper") == "paper":
+        for benchmark in bases.relevant:
+            bases.paper(benchmark)
+    else:
+        bases.spanner()
 
 
 Asking = Generator[Step, Reply, None]
