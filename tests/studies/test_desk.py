@@ -18,7 +18,7 @@ from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
 from tradeoff.stores.memory import Memory
 from tradeoff.strategies._careful import Careful
-from tradeoff.strategies.cache import Memory as Places
+from tradeoff.strategies.cache import SolutionCache
 from tradeoff.studies import Desk, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 
@@ -273,7 +273,7 @@ def test_an_answer_that_broke_off_half_way_never_happened(tmp_path: Path, monkey
     ):
         with monkeypatch.context() as patched:
             patched.setattr(Careful, "learn", broken)
-            patched.setattr(Places, "recall", lambda self, place: None)
+            patched.setattr(SolutionCache, "state", lambda self, key: None)
             with pytest.raises(MemoryError):
                 way()
         with people.session(token) as session:

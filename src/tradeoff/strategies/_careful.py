@@ -30,7 +30,6 @@ from tradeoff.strategies.choosing import (
 )
 from tradeoff.strategies.consistency import ConsistentSet
 from tradeoff.strategies.elicitation import (
-    RAY_LIMIT,
     State,
     certify,
     check_settings,
@@ -164,15 +163,9 @@ class Careful:
         made = replace(made, doubtful=tuple(doubtful))
         if not complete:  # on the way, where one bound per answer would take too long
             return made
-        robust = max((self._bound_without(state, i) for i in sorted(trusted)), default=1.0)
+        rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)))
+        robust = self.certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
         return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
-
-    def _bound_without(self, state: State, label: int) -> float:
-        """Return the largest regret of the recommendation if one more answer were wrong."""
-        larger = state.consistent.listed.without(label)
-        if not larger.has_rays:
-            return 1.0
-        return self.certifier.worst_regret(larger.rays, state.candidates, state.certificate.number)
 
 
 def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
@@ -194,7 +187,7 @@ def _trusted(state: State, wrong: Vector) -> ConsistentSet:
         if before.trusted | {newest} == set(trusted):
             consistent = before.given(state.labelled([newest]))
         else:
-            everything = ConsistentSet.everything(state.differences.shape[1], RAY_LIMIT)
+            everything = ConsistentSet.everything(before.cone.d, before.cone.limit)
             consistent = everything.given(state.labelled(trusted))
         if not consistent.empty:
             return consistent

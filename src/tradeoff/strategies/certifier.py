@@ -107,7 +107,9 @@ class Certifier:
         return Certificate(weights, precision, best, worth, number, self.slack, bound, float(noticeable)), candidates
 
     def worst_regret(self, rays: Matrix, candidates: Candidates, number: int) -> float:
-        """Return the largest relative regret of a candidate over the rays of a cone."""
+        """Return the largest relative regret of a candidate over some rays; 0 if there are none."""
+        if not len(rays):
+            return 0.0
         weights = rays[:, :-1]
         found = self.cache.best(self.directions(weights))
         worth = weights @ candidates.gains.T

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.strategies.polytope import Cone, half_spaces
@@ -31,14 +33,32 @@ class ConsistentSet:
 
     def given(self, answers: Iterable[LabelledAnswer]) -> ConsistentSet:
         """Return the part of the set that fits these answers as well."""
-        cone, listed = self.cone, self.listed
+        found = self
         for label, difference, kind in answers:
-            rows = half_spaces(difference, kind)
-            same = cone is listed
-            cone = cone.add(rows, label)
-            smaller = cone if same else listed.add(rows, label)
-            listed = smaller if smaller.has_rays else listed
-        return ConsistentSet(cone, listed)
+            found = found.cut(half_spaces(difference, kind), label)
+        return found
+
+    def if_one_were_wrong(self, answers: Sequence[LabelledAnswer]) -> Matrix:
+        """Return the rays of what fits all of these answers but one, and contradicts that one; for each of them in turn.
+
+        Together with the rays of this set, whose answers these are, they bound what fits all answers but any one.
+        """
+        limit = self.cone.limit
+        found = [np.zeros((0, self.cone.d + 1))]
+        before = ConsistentSet.everything(self.cone.d, limit)
+        for position, (label, difference, kind) in enumerate(answers):
+            for row in half_spaces(difference, kind):  # "about equal" can be wrong in either direction
+                opposite = before.cut(-row, label).given(answers[position + 1 :])
+                if not opposite.empty:
+                    found.append(opposite.rays)
+            before = before.given([answers[position]])
+        return np.vstack(found)
+
+    def cut(self, rows: Matrix, label: int) -> ConsistentSet:
+        """Return the part of the set where ``a @ z >= 0`` for each row a."""
+        cone = self.cone.add(rows, label)
+        smaller = cone if self.cone is self.listed else self.listed.add(rows, label)
+        return ConsistentSet(cone, smaller if smaller.has_rays else self.listed)
 
     @property
     def rays(self) -> Matrix:

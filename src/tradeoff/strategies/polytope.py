@@ -128,20 +128,6 @@ class Cone:
                 skeleton = None
         return Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
 
-    def without(self, label: Hashable) -> Cone:
-        """Return the cone of all answers but those with this label; immediate where they cut nothing off."""
-        own = self.d + 2
-        stay = np.array([True] * own + [other != label for other in self.row_labels])
-        if stay.all():
-            return self
-        skeleton = self._skeleton
-        if skeleton is not None and len(skeleton.rays) and stay[skeleton.tight].all():
-            numbers = (np.cumsum(stay) - 1).astype(np.int32)
-            kept = tuple(other for other in self.row_labels if other != label)
-            still = Skeleton(skeleton.rays, numbers[skeleton.tight], skeleton.neighbours)
-            return Cone(self.half_spaces[stay], kept, self.e_max, self.limit, still)
-        return self._only([other for other in self.labels if other != label])
-
     @property
     def has_rays(self) -> bool:
         """Whether the extreme rays are few enough to be listed."""
