@@ -72,6 +72,7 @@ REASONS = {
     "notice": "unnoticeable",
     "contradict": "contradiction",
     "no question is left": "no question left",
+    "no answer could prove": "slack",
     "everything this strategy": "all asked",
     "about equal to you": "all equal",
     "not enough": "too many",
