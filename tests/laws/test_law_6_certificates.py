@@ -34,14 +34,16 @@ def test_certificates_hold_in_deep_interviews(asking: str, k: int) -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("error_rate", [0.0, 0.15])
-@pytest.mark.parametrize("limit", [15, 60])
+@pytest.mark.parametrize(("limit", "error_rate"), [(15, 0.0), (60, 0.0), (15, 0.25), (40, 0.25)])
 def test_certificates_hold_where_rays_are_too_many(
-    error_rate: float, limit: int, monkeypatch: pytest.MonkeyPatch
+    limit: int, error_rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The certificate rests on trusted answers only, also when some of them do not fit into the list of rays."""
+    """The certificate rests on trusted answers only, also when some of them do not fit into the list of rays (B2).
+
+    If a cone were kept that has an answer which is doubtful now, seeds 2, 6 and 9 would be exceeded with 40 rays.
+    """
     monkeypatch.setattr(elicitation, "RAY_LIMIT", limit)
-    for seed in range(6):
+    for seed in range(10 if error_rate else 4):
         for asking in CERTIFYING if error_rate == 0 else ["careful"]:
             check_certificates(
                 asking, lambda seed=seed: random_catalogue(np.random.default_rng([6, seed]), 5, kind="sphere"), seed,

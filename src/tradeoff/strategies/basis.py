@@ -45,7 +45,7 @@ class Bases:
     """The bases of one problem, each built when first needed; safe to share between threads."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = ref(problem)  # whoever asks holds the problem; its bases must not keep it alive
+        self._problem = ref(problem)  # the bases must not keep their problem alive
         self.built = 0
         self._lock = threading.RLock()
         self._optima: tuple[Alternative, ...] | None = None

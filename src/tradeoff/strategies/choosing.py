@@ -71,7 +71,7 @@ def contenders(certificate: Certificate, belief: Belief, candidates: Candidates,
     counts = np.bincount(belief.regrets(candidates).argmin(axis=1), minlength=len(candidates.alternatives))
     favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
     chosen = list(dict.fromkeys([certificate.number, *rivals, *favourites]))
-    # Without those that nobody could tell from an earlier one: they stall the asking.
+    # Without those that no particle could tell from an earlier one: questions about them stall the interview.
     worth = belief.weights @ candidates.values[chosen][:, candidates.relevant].T
     size = worth.max(axis=1, keepdims=True)
     kept: list[int] = []

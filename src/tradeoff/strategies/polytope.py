@@ -153,7 +153,7 @@ class Cone:
     def empty(self) -> bool:
         """Whether nothing is consistent: no point satisfies every half-space with room to spare.
 
-        "Prefers the first" means *more* than the precision, so a set that is flat contains nobody either; a real
+        "Prefers the first" means *more* than the precision, so a set that is flat counts as empty; a real
         person's set always has an interior (a slightly larger precision changes none of the strict answers).
         """
         return self.interior is None
