@@ -72,7 +72,7 @@ class InformationChooser:
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         belief, candidates = state.belief, state.candidates
-        numbers = contenders(state.certificate, belief, candidates, self.target)
+        numbers = contenders(state.certificate, belief, candidates, belief.regrets(candidates), self.target)
         alternatives = [candidates.alternatives[i] for i in numbers]
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
         questionable = np.flatnonzero(belief.chance_wrong(state.differences, state.kinds) > QUESTIONABLE)

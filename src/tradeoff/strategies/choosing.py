@@ -64,11 +64,16 @@ def _diluted(first: Alternative, second: Alternative, relevant: Indices, belief:
     return Question(first, dilute(second, ratio)) if ratio < 1 else Question(dilute(first, 1 / ratio), second)
 
 
-def contenders(certificate: Certificate, belief: Belief, candidates: Candidates, target: float) -> list[int]:
-    """Return the candidates that questions are made of: the recommendation, its worst-case rivals, the favourites."""
+def contenders(
+    certificate: Certificate, belief: Belief, candidates: Candidates, regrets: Matrix, target: float
+) -> list[int]:
+    """Return the candidates that questions are made of: the recommendation, its worst-case rivals, the favourites.
+
+    ``regrets[M, K]`` are those of every candidate to every particle.
+    """
     order = np.argsort(-certificate.regrets, kind="stable")[:WORST_RAYS]
     rivals = list(dict.fromkeys(certificate.worth[order].argmax(axis=1).tolist()))[:CHALLENGERS]
-    counts = np.bincount(belief.regrets(candidates).argmin(axis=1), minlength=len(candidates.alternatives))
+    counts = np.bincount(regrets.argmin(axis=1), minlength=len(candidates.alternatives))
     favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
     chosen = list(dict.fromkeys([certificate.number, *rivals, *favourites]))
     # Without those that no particle could tell from an earlier one: questions about them stall the interview.

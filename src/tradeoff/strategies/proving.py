@@ -56,7 +56,7 @@ class ProofChooser:
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         certificate, regrets = state.certificate, state.belief.regrets(state.candidates)
-        numbers = contenders(certificate, state.belief, state.candidates, self.target)
+        numbers = contenders(certificate, state.belief, state.candidates, regrets, self.target)
         question = self._choose_among(state, numbers, regrets)
         if question is None:  # look further afield before giving up
             everybody = [
