@@ -28,7 +28,7 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
+from tradeoff.problem import SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
 from tradeoff.representation import mix, parts_of
 
 # Scores of this many items x weights are formed at a time: 32 MB.
@@ -122,7 +122,7 @@ class Catalogue(ScaledProblem):
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         chunk = max(1, SCORES_AT_ONCE // len(self.gains))
         chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
         return [self.alternative(int(i)) for part in chunks for i in self._winners(part)]

@@ -27,7 +27,7 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.corners import BEYOND, LEAST, find_corners, ranges_of
 from tradeoff.representation import mix, parts_of
@@ -271,7 +271,7 @@ class PointSet(ScaledProblem):
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         return [self.alternative(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
