@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from tradeoff import MDP, ArgumentError, Objective, ProblemError, ProblemWarning, load
 from tradeoff.apps.cli.main import main
-from tradeoff.problems.solving import branches
 
 HEAD = ["episode", "step", "state", "action", "next", "time [min] (min)", "money [EUR] (min)"]
 AIMS = [Objective("time", "min", "min"), Objective("money", "EUR", "min")]
@@ -51,7 +50,7 @@ def counted(rows: list[tuple[Any, ...]]) -> dict[tuple[str, str, str], tuple[flo
 
 def modelled(mdp: MDP) -> dict[tuple[str, str, str], tuple[float, list[float]]]:
     assert len(mdp.layers) == 1
-    columns = (column.tolist() for column in branches(mdp.layers[0]))
+    columns = (column.tolist() for column in mdp.layers[0].branches())
     return {
         (mdp.states[s], mdp.actions[a], mdp.states[t]): (p, r) for s, a, p, t, r in zip(*columns, strict=True)
     }  # fmt: skip

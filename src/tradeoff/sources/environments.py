@@ -333,14 +333,8 @@ def _discounted(mdp: MDP, gamma: float, finite: bool) -> MDP:
         layers.append(
             replace(layer, reward=layer.reward * factor, branch_reward=None if branch is None else branch * factor)
         )
-    made = MDP(
-        layers, horizon=horizon, start=mdp.start, states=mdp.states, actions=mdp.actions, objectives=mdp.objectives,
-        places=mdp.places, pictures=mdp.pictures, prune=False, name=mdp.name, title=mdp.title, about=mdp.about,
-    )  # fmt: skip
-    made.notes, made.evidence = (
-        [*mdp.notes, f"a reward at step t counts {gamma:g}^t times; steps begin at 0"],
-        mdp.evidence,
-    )
+    made = mdp.replace(layers=layers)
+    made.notes.append(f"a reward at step t counts {gamma:g}^t times; steps begin at 0")
     if not finite:
         largest = np.abs(layer.outcomes_of_branches()).max(axis=0)
         missing = gamma**horizon / (1 - gamma) * largest

@@ -23,7 +23,6 @@ from tradeoff.model import Matrix, Objective, Reference, check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.solving import branches
 from tradeoff.sources.tables import Table, first_repeated, number, read_table, shortened, table_name, write_table
 
 FORMAT = "tradeoff-problem/1"
@@ -243,7 +242,7 @@ def _reference(document: Mapping[str, Any]) -> Reference | None:
     return None if given is None else Reference(given["name"], given.get("outcome"))
 
 
-def _texts(document: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _texts(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {"name": path.stem, "title": document.get("title", path.stem), "about": document.get("about", "").strip()}
 
 
@@ -419,7 +418,7 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
 
     def rows() -> Iterator[list[object]]:
         for step, layer in enumerate(mdp.layers):
-            state, action, prob, target, reward = (column.tolist() for column in branches(layer))
+            state, action, prob, target, reward = (column.tolist() for column in layer.branches())
             for s, a, p, t, r in zip(state, action, prob, target, reward, strict=True):
                 yield [*([step] if timed else []), mdp.states[s], mdp.actions[a], p, mdp.states[t], *r]
 

@@ -37,12 +37,6 @@ TOGETHER = "\N{NO-BREAK SPACE}"
     help="How the stories are found: step by step from the start (expand, the default), or by taking the policy's "
     "flow apart (flow).",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["likely", "typical", "diverse"]),
-    help="Which stories are preferred: those that happen often (likely, the default), those near the average "
-    "(typical), or those far from it (diverse).",
-)
 @click.option("--svg", type=FILE, metavar="FILE", help="Draw it into an SVG file.")
 @click.option("--png", type=FILE, metavar="FILE", help="Draw it into a PNG file (this needs matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -50,7 +44,6 @@ def explain(
     source: Source,
     weights: str,
     method: str | None,
-    order: str | None,
     svg: Path | None,
     png: Path | None,
     as_json: bool,
@@ -66,7 +59,7 @@ def explain(
     loaded = source.read()
     vector = weights_from(weights, loaded.objectives)
     (best,) = loaded.best([vector])
-    lottery = told(loaded, best, method, order)
+    lottery = told(loaded, best, method)
     draw(loaded, lottery, svg, png)
     if as_json:
         emit(explanation(loaded, vector, best, lottery))
@@ -74,21 +67,21 @@ def explain(
         print_explanation(loaded, lottery)
 
 
-def told(problem: AnyProblem, best: Alternative, method: str | None, order: str | None) -> Lottery:
+def told(problem: AnyProblem, best: Alternative, method: str | None) -> Lottery:
     """Return the plan as a lottery, the largest share first; only the plans of MDPs can be told in several ways."""
     from tradeoff.errors import ArgumentError
-    from tradeoff.problems.mdp import MDP
     from tradeoff.representation.words import heaviest_first
 
-    options: dict[str, Any] = {"method": method, "order": order}
-    given = {name: value for name, value in options.items() if value is not None}
-    if not isinstance(problem, MDP) and given:
-        name, value = next(iter(given.items()))
+    if method is None:
+        return heaviest_first(problem.show(best))
+    from tradeoff.problems.mdp import MDP
+
+    if not isinstance(problem, MDP):
         raise ArgumentError(
-            f"--{name} {value} is about the paths of a plan, but {problem.name!r} has no paths: "
-            f"something is chosen once; leave out --{name}"
+            f"--method {method} is about the paths of a plan, but {problem.name!r} has no paths: "
+            "something is chosen once; leave out --method"
         )
-    return heaviest_first(problem.show(best, **given))
+    return heaviest_first(problem.show(best, method=method))  # type: ignore[arg-type]
 
 
 def draw(problem: AnyProblem, lottery: Lottery, svg: Path | None, png: Path | None) -> None:
