@@ -8,27 +8,27 @@ back, even if the strategy comes to it on another way.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff._version import __version__
 from tradeoff.errors import ArgumentError, LogError
+from tradeoff.log import FORMAT, READABLE, Event, Side, read_log
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies import STRATEGIES, start
 from tradeoff.strategies.base import Reply, Step, Strategy, Told
 from tradeoff.strategies.polytope import Cone, half_spaces
 
-FORMAT = "tradeoff-log/2"
-VERSION = version("tradeoff")
-READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in between
+VERSION = __version__
+
+__all__ = ["FORMAT", "READABLE", "VERSION", "Event", "Interview", "Record", "Side", "read_log", "side_of"]
 
 # What others note in a log of an interview, between its own events; a replay passes over them.
 NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
@@ -36,8 +36,6 @@ NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
 # Strategies that learn from any answer, whoever asked: logs of their earlier versions can be gone on with.
 LEARNING = frozenset({"careful", "certified"})
 
-Event = dict[str, Any]
-Side = Literal["first", "second"]
 Record = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
 
 
@@ -387,22 +385,3 @@ def _header(problem: Problem, events: Sequence[Event]) -> Event:
     if not isinstance(header.get("settings"), dict) or not isinstance(header.get("strategy"), str):
         raise LogError("the log's header names no strategy; it is damaged")
     return header
-
-
-def read_log(text: str) -> list[Event]:
-    """Return the events of a log written as JSON lines; an unfinished last line was never acknowledged and is dropped."""
-    events: list[Event] = []
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            event = json.loads(line)
-            if not isinstance(event, dict):
-                raise ValueError("not an event")
-        except (ValueError, RecursionError):
-            if number == len(lines):  # no newline after it: the writer was interrupted
-                break
-            raise LogError(f"line {number} of the log is not an event; the log is damaged there") from None
-        events.append(event)
-    return events

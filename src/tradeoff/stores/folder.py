@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
 from tradeoff.stores.jsonlines import LONGEST_HEADER, JsonLines
 

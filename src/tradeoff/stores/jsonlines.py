@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tradeoff.errors import LogError, StoreError
-from tradeoff.interview import Event, read_log
+from tradeoff.log import Event, read_log
 
 # A log begins with a short header; of a file that is something else no more than this is looked at.
 LONGEST_HEADER = 1 << 20

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
 from tradeoff.stores.jsonlines import hold
 from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, logs_table

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from tradeoff.apps.web import views
 from tradeoff.apps.web.pages import form, whole
 from tradeoff.apps.web.threads import aside
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Desk
 from tradeoff.studies.export import FORMATS, Format, files_of, participant_rows, zip_bytes
