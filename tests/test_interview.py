@@ -195,12 +195,12 @@ def log() -> list[dict]:
         (lambda log: log[0].update(settings=None), "names no strategy"),
         (lambda log: log[0]["settings"].update(volume=11), "cannot be used by this version"),
         (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the first alternative was"),
-        (lambda log: log[1].update(second="?"), "event 2 of the log: the second alternative was"),
-        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'perhaps' is not an answer"),
+        (lambda log: log[1].update(second="?"), "event 2 of the log: 'second' is '.'; it must be"),
+        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'answer' is 'perhaps'; it must be"),
         (lambda log: log[2].update(number=7), "answers question 7, which was not asked"),
         (lambda log: log.pop(1), "which was not asked"),
         (lambda log: log.append({"event": "party"}), "unknown kind 'party'"),
-        (lambda log: log.append({"event": "retraction", "number": 99}), "no answer number 99"),
+        (lambda log: log.append({"event": "retraction", "number": 99, "time": log[0]["time"]}), "no answer number 99"),
     ],
 )
 def test_a_log_that_does_not_fit_is_a_clear_error(log: list[dict], change, message: str) -> None:

@@ -32,7 +32,7 @@ from tradeoff.log.events import (
     header_of,
     word,
 )
-from tradeoff.log.lines import Lines, read_log, write_log
+from tradeoff.log.lines import Lines, read_log, unfinished, write_log
 from tradeoff.log.state import Given, LogState, SteadyClock, fold
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "fold",
     "header_of",
     "read_log",
+    "unfinished",
     "word",
     "write_log",
 ]

@@ -15,9 +15,8 @@ from typing import Any
 from tradeoff.errors import LogError
 from tradeoff.log.events import Event
 
-MARK = ', "checksums": "crc32"}'  # the end of a header, before its checksum
-TAIL = ', "crc": "{:08x}"}}'  # the end of every line
-TAIL_LENGTH = len(TAIL.format(0))
+MARK = {"checksums": "crc32"}  # in the header
+EMPTY = '"crc": "00000000"}'  # the end of a line, while its checksum is computed
 
 
 class Lines:
@@ -31,16 +30,18 @@ class Lines:
         """Return the next lines.
 
         >>> Lines().write([{"event": "header"}])
-        '{"event": "header", "checksums": "crc32", "crc": "734d6e0e"}\\n'
+        '{"event": "header", "checksums": "crc32", "crc": "a8ec6379"}\\n'
         """
         written: list[str] = []
         for event in events:
-            line = json.dumps(dict(event), allow_nan=False)
             if self.number == 0:
-                line, self._checksum = line[:-1] + MARK, 0
-            if self._checksum is not None:
+                event, self._checksum = {**event, **MARK}, 0
+            if self._checksum is None:
+                line = json.dumps(dict(event), allow_nan=False)
+            else:
+                line = json.dumps({**event, "crc": "00000000"}, allow_nan=False)
                 self._checksum = zlib.crc32(line.encode(), self._checksum)
-                line = line[:-1] + TAIL.format(self._checksum)
+                line = f'{line[:-10]}{self._checksum:08x}"}}'
             self.number += 1
             written.append(line + "\n")
         return "".join(written)
@@ -65,10 +66,9 @@ class Lines:
 
     def _check(self, line: str, event: Event) -> None:
         """Take the checksum out of an event; raise a LogError if it is missing or wrong."""
-        body = line[:-TAIL_LENGTH] + "}"
-        found = zlib.crc32(body.encode("utf-8", errors="surrogatepass"), self._checksum or 0)
-        marked = self.number > 1 or body.endswith(MARK)
-        if self._checksum is None or not marked or not line.endswith(TAIL.format(found)):
+        found = zlib.crc32(f"{line[: -len(EMPTY)]}{EMPTY}".encode("utf-8", errors="surrogatepass"), self._checksum or 0)
+        unmarked = self.number == 1 and event.get("checksums") != "crc32"
+        if self._checksum is None or unmarked or not line.endswith(f'"crc": "{found:08x}"}}'):
             raise LogError(
                 f"line {self.number} of the log does not fit its checksum: it was changed or damaged, or a line before it "
                 "is missing; restore a copy of the file"

@@ -20,6 +20,7 @@ from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import MissingError
 from tradeoff.studies import Desk, TurnError
+from tradeoff.studies.computing import BusyError
 
 STATIC = Path(__file__).parent / "static"
 
@@ -38,6 +39,7 @@ def make_app(desk: Desk, problem: AnyProblem, *, hosts: Iterable[str] = LOOPBACK
         exception_handlers={
             MissingError: _missing,
             TurnError: _over,
+            BusyError: _busy,
             ArgumentError: _wrong,
             StoreError: _not_saved,
             LogError: _unreadable,
@@ -74,6 +76,11 @@ def _not_saved(request: Request, error: Exception) -> Response:
     log.error("not saved: %s", error)
     sentence = "This was not saved, try again in a moment. Everything you said before is safe."
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
+    return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
 
 
 def _unreadable(request: Request, error: Exception) -> Response:

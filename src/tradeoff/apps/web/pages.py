@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import parse_qsl, quote
@@ -12,18 +12,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tradeoff.apps.web import views
+from tradeoff.apps.web import threads, views
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer
+from tradeoff.log import SAID, write_log
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Desk, Session, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
-
-# What the buttons say; the left one is for the alternative that is shown there.
-SAID = {"left": Answer.FIRST, "right": Answer.SECOND, "same": Answer.SAME, "skip": None}
 
 NOTICES = {
     "answered": "This question was answered already, maybe in another window. You can take the answer back.",
@@ -46,7 +43,7 @@ async def begin(request: Request) -> Response:
     desk = _desk(request)
     if not desk.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    token = await aside(desk.open)
+    token = await threads.begin(desk)
     return _to(f"/i/{token}")
 
 
@@ -64,52 +61,48 @@ def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str
     asked = session.ask()
     if asked is None:
         return None
-    view = views.question_view(
-        desk.problem,
-        asked.question,
-        left=asked.left,
-        turn=asked.turn,
-        at_most=session.at_most,
-        recommendation=session.recommendation,
-        links=_links(desk, token),
-        answered=session.answered,
-        texts=desk.study.texts,
-        notice=notice,
-    )
+    at_most, recommendation = session.at_most, session.recommendation
+    with contextlib.nullcontext() if _drawn(desk, session) else session.interview.thinking():
+        view = views.question_view(
+            desk.problem,
+            asked.question,
+            left=asked.left,
+            turn=asked.turn,
+            at_most=at_most,
+            recommendation=recommendation,
+            links=_links(desk, token),
+            answered=session.answered,
+            texts=desk.study.texts,
+            notice=notice,
+        )
     return views.render("question.html", **view)
 
 
 def _drawn(desk: Desk, session: Session) -> bool:
-    """Return whether the question was drawn before, for somebody else."""
-    asked = session.ask()
+    """Return whether the next question is known, and was drawn before."""
+    if not session.ready:
+        return False
+    asked = session.next()
     return asked is None or views.drawn_before(desk.problem, asked.question, asked.left, _picture(desk))
 
 
 async def answer(request: Request) -> Response:
-    """Take an answer. When this has answered, it is on the disk."""
+    """Record an answer. When this has answered, it is on the disk; the next page finds out what to ask."""
     desk, token, fields = _desk(request), _token(request), await form(request)
-    turn, said = whole(fields, "turn"), fields.get("answer", "")
-    if said not in SAID:
-        raise ArgumentError(f"{said[:40]!r} is not an answer; it is {', '.join(SAID)}")
+    turn, given = whole(fields, "turn"), fields.get("answer", "")
+    said = next((one for one in SAID if one == given), None)
+    if said is None:
+        raise ArgumentError(f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}")
 
     def tell(session: Session) -> int:
-        session.tell(turn, _reply(session, said))
+        session.tell(turn, session.shown(turn).reply(said))
         return session.turn
 
     try:
-        now = await visit(
-            desk, token, tell, turn=turn, quick=lambda session: session.knows(_reply(session, said))
-        )  # fmt: skip
+        now = await visit(desk, token, tell, turn=turn, quick=lambda session: session.state.shown is not None)
     except TurnError:
         return _to(f"/i/{token}?notice=answered")
     return _to(f"/i/{token}?turn={now}")  # so that whoever serves the next page knows how far it must be
-
-
-def _reply(session: Session, said: str) -> Answer | None:
-    """Return what is meant by a side of the question that is shown."""
-    reply = SAID[said]
-    asked = session.ask()
-    return reply.swapped if reply is not None and asked is not None and asked.left == "second" else reply
 
 
 async def undo(request: Request) -> Response:
@@ -152,14 +145,9 @@ def _result_page(desk: Desk, token: str, session: Session, notice: str) -> str:
 
 async def own_log(request: Request) -> Response:
     """Give a person everything that was kept of them."""
-
-    def lines(session: Session) -> str:
-        return "".join(json.dumps(event) + "\n" for event in session.events)
-
+    events = await aside(_desk(request).events, _token(request))
     disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
-    return Response(
-        await visit(_desk(request), _token(request), lines), media_type="application/jsonl", headers=disposition
-    )
+    return Response(write_log(events), media_type="application/jsonl", headers=disposition)
 
 
 async def picture(request: Request) -> Response:
