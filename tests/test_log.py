@@ -114,7 +114,8 @@ def test_an_edited_question_is_refused_unless_another_version_asked_it(strategy:
 CHANGES: list[Any] = [
     None, True, 0, -1, 1, 3, 2**70, 1e308, -1e308, 0.5, "", "x", "first", "skip", "second", [], {}, [[]], [{}], [0.5] * 5,
     [1e308] * 5, [None] * 5, ["a"] * 5, {"event": "answer"}, "2026-01-01", "9999-12-31T23:59:59-23:59",
-    "0001-01-01T00:00+23:00", "header", "question", "answer", "retraction", "check", "check-answer", "check-retraction", "end", "problem",
+    "0001-01-01T00:00+23:00", "header", "question", "answer", "retraction", "check", "check-answer", "check-retraction",
+    "end", "problem",
 ]  # fmt: skip
 
 
