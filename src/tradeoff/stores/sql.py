@@ -25,7 +25,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.stores.base import Closing, Events, Log, check_name, conflict, events_from, missing, or_damaged
 from tradeoff.stores.jsonlines import hold
 from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, logs_table
 
@@ -125,7 +125,7 @@ class Sql(Closing):
             rows = connection.execute(wanted).all()
         if not rows:
             raise missing(folder, name)
-        return [json.loads(body) for _, body in rows if body is not None]
+        return events_from([(position, body) for position, body in rows if body is not None], after)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of a folder's logs in the order they were begun."""
@@ -133,19 +133,19 @@ class Sql(Closing):
         with _named(self.url), self._reading() as connection:
             return list(connection.execute(wanted).scalars())
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
+    def logs(self, folder: str) -> dict[str, Log]:
         """Return all logs of a folder by name, in the order they were begun."""
         wanted = (
-            sa.select(logs_table.c.name, events_table.c.body)
+            sa.select(logs_table.c.name, events_table.c.position, events_table.c.body)
             .join_from(logs_table, events_table, isouter=True)
             .where(logs_table.c.folder == folder)
             .order_by(logs_table.c.id, events_table.c.position)
         )
-        found: dict[str, list[Event]] = {}
+        found: dict[str, list[tuple[int, str]]] = {}
         with _named(self.url), self._reading() as connection:
-            for name, body in connection.execute(wanted):
-                found.setdefault(name, []).extend([] if body is None else [json.loads(body)])
-        return found
+            for name, position, body in connection.execute(wanted):
+                found.setdefault(name, []).extend([] if body is None else [(position, body)])
+        return {name: or_damaged(events_from, rows) for name, rows in found.items()}
 
     def _reading(self) -> Connection:
         if self._engine is None:
@@ -364,6 +364,8 @@ def _engine(url: URL, write: bool) -> Engine:
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
         connection.isolation_level = None  # transactions begin where we say, see below
+        # A row that is not UTF-8 must not fail the whole query: events_from reports it.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         cursor = connection.cursor()
         if write:
             cursor.execute("PRAGMA journal_mode = WAL")

@@ -13,7 +13,6 @@ from starlette.routing import Route
 from tradeoff.apps.web import views
 from tradeoff.apps.web.pages import form, whole
 from tradeoff.apps.web.threads import aside
-from tradeoff.interview import Event
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Desk
 from tradeoff.studies.export import FORMATS, Format, files_of, participant_rows, zip_bytes
@@ -30,8 +29,8 @@ async def overview(request: Request) -> Response:
 
 def _overview(desk: Desk, problem: AnyProblem, secret: str) -> str:
     logs = desk.store.logs(desk.study.name)
-    rows = participant_rows(problem, logs)
-    participants = [_participant(row, token) for row, token in zip(rows, logs, strict=True)]
+    tokens = list(logs)
+    participants = [_participant(row, tokens[row["participant"] - 1]) for row in participant_rows(problem, logs)]
     study: dict[str, Any] = {
         "name": desk.study.name,
         "problem": desk.study.problem,
@@ -82,8 +81,7 @@ async def export(request: Request) -> Response:
 
 
 def _zip(desk: Desk, problem: AnyProblem, format: Format) -> bytes:
-    logs: dict[str, list[Event]] = desk.store.logs(desk.study.name)
-    return zip_bytes(files_of(desk.study, problem, logs, format))
+    return zip_bytes(files_of(desk.study, problem, desk.store.logs(desk.study.name), format))
 
 
 def _checked(request: Request) -> tuple[Desk, AnyProblem]:
