@@ -19,7 +19,7 @@ from tradeoff.apps.web.limits import Limiter, Limits
 from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import MissingError
+from tradeoff.stores import DamagedError, MissingError
 from tradeoff.studies import Desk, TurnError
 
 STATIC = Path(__file__).parent / "static"
@@ -48,6 +48,7 @@ def make_app(
             MissingError: _missing,
             TurnError: _over,
             ArgumentError: _wrong,
+            DamagedError: _unreadable,
             StoreError: _not_saved,
             LogError: _unreadable,
             HTTPException: _http,
@@ -56,6 +57,7 @@ def make_app(
     )
     app.router.redirect_slashes = False
     app.state.desk, app.state.problem = desk, problem
+    app.state.overview = admin.Overview(desk, problem)
     return Guard(Limiter(app, limits or Limits(), visitor_header), hosts)
 
 
@@ -87,7 +89,7 @@ def _not_saved(request: Request, error: Exception) -> Response:
 
 def _unreadable(request: Request, error: Exception) -> Response:
     log.error("an interview cannot be continued: %s", error)
-    sentence = "This version of the program cannot read these answers. Please tell the person who sent you the link."
+    sentence = "These answers cannot be read. Please tell the person who sent you the link."
     return _said(request, 500, "This cannot be continued", sentence)
 
 
