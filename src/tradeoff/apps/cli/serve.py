@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tradeoff.studies import Study
 
 STORE = "sqlite:///tradeoff.db"
-COLLECT_AFTER = (20_000, 20, 50)  # allocations, young collections, middle collections
+COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -235,10 +235,20 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
 
 
 def keep_collections_short() -> None:
-    """Leave what is loaded by now out of garbage collections, and collect less often."""
+    """Let a garbage collection look only at what was made since the last full one, so that nobody waits long for it.
+
+    Solved directions and sessions are many and live long, but they hold no cycles: they go when the last reference does.
+    """
     gc.collect()
     gc.freeze()
+    gc.collect()  # Python puts a full collection off until a quarter of what the last one saw is new: let that be little
     gc.set_threshold(*COLLECT_AFTER)
+    gc.callbacks.append(_freeze_survivors)
+
+
+def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()
 
 
 def work(address: str, name: str, source: Source | None, place: Place, port: int) -> None:
