@@ -138,6 +138,17 @@ class Sql(Closing):
                 found.setdefault(name, []).extend([] if body is None else [(position, body)])
         return {name: or_damaged(events_from, rows) for name, rows in found.items()}
 
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, in the order they were begun."""
+        last = sa.select(sa.func.max(events_table.c.position)).where(events_table.c.log == logs_table.c.id)
+        wanted = (
+            sa.select(logs_table.c.name, last.scalar_subquery())
+            .where(logs_table.c.folder == folder)
+            .order_by(logs_table.c.id)
+        )
+        with _named(self.url), self._reading() as connection:
+            return {name: 0 if position is None else position + 1 for name, position in connection.execute(wanted)}
+
     def _reading(self) -> Connection:
         if self._engine is None:
             raise StoreError(f"the store {self.where} is closed")
