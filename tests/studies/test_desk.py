@@ -317,7 +317,7 @@ def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
         assert knows == [True, False, False]
         done = people.at_once(second, 1, lambda session: session.tell(1, Answer.FIRST), lambda s: s.knows(Answer.FIRST))
         assert done is not None and done[1] is not None
-        done[1].result(timeout=10)
+        done[1].result()
         with open_store(f"sqlite:///{tmp_path / 'x.db'}", write=False) as other:
             assert [e["answer"] for e in other.read("tasting", second) if e["event"] == "answer"] == ["first"]
         assert people.at_once(second, 2, lambda session: None, lambda session: False) is None
