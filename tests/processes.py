@@ -26,6 +26,7 @@ import psutil
 PATIENCE = (
     600  # seconds after which a wait is given up: it only ends tests that would hang, and is never a measure of speed
 )
+QUICK = 20  # seconds of processor time (not of the clock) for what should take at most one or two; a bomb takes minutes
 MARK = "TRADEOFF_TEST_PROCESS"
 RUN = uuid.uuid4().hex
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
