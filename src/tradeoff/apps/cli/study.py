@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ def study() -> None:
     tradeoff study serve mine
     tradeoff study list
     tradeoff study export mine --out mine.zip
+    tradeoff study backup backup.db
     """
 
 
@@ -210,6 +212,29 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
         for path in written:
             click.echo(f"written: {path}")
     report(damaged, "everything else is exported")
+
+
+@study.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+def backup(file: Path, store: str) -> None:
+    """Copy the whole database to FILE, while it is served or not.
+
+    The copy is a private file of its own with everything acknowledged so far, and is checked after writing. Nothing is
+    overwritten. Copying a served database by other means misses the answers in its write-ahead log.
+    """
+    from tradeoff.stores.backup import backup as copy
+
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Copying ...")
+            copy(store, file, lambda done, total: bar.update(task, completed=done, total=total))
+    else:
+        copy(store, file)
+    click.echo(f"written: {file}")
 
 
 @study.command()
