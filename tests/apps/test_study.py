@@ -129,6 +129,34 @@ def test_exports_are_private() -> None:
     assert zipfile.ZipFile("mine.zip").testzip() is None
 
 
+# --- the secret of the admin page ------------------------------------------------------------------------------------
+
+
+def test_the_admin_secret_is_printed_when_a_study_is_created_and_not_at_every_start(folder: Path) -> None:
+    made = run("study", "create", "mine", "dependent", "--strategy", "paper")
+    with open_store(STORE, write=False) as store:
+        secret = Study.read(store, "mine").admin
+    assert f"/admin/{secret}" in made.stderr and secret not in made.stdout
+    assert run("study", "list", "--admin", "mine").stdout == f"/admin/{secret}\n"
+    assert json.loads(run("study", "list", "--admin", "mine", "--json").stdout) == [f"/admin/{secret}"]
+    with Server(folder, "study", "serve", "mine") as server, server.client() as client:
+        said = server.output.read_text(encoding="utf-8")
+        assert secret not in said and "tradeoff study list --admin mine" in said
+        assert server.admin == f"/admin/{secret}" and client.get(server.admin).status_code == 200
+
+
+def test_serve_prints_the_admin_secret_the_first_time_only(folder: Path) -> None:
+    words = ("serve", "dependent", "--strategy", "paper", "--store", "sqlite:///other.db")
+    with Server(folder, *words) as server:
+        first = server.output.read_text(encoding="utf-8")
+        admin = server.admin
+    with Server(folder, *words) as server:
+        second = server.output.read_text(encoding="utf-8")
+        assert server.admin == admin  # by the command it names
+    assert f"Watch the answers at {server.address.rpartition(':')[0]}" in first and admin in first
+    assert admin not in second and "--store sqlite:///other.db" in second
+
+
 # --- backups ---------------------------------------------------------------------------------------------------------
 
 
