@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import tradeoff
+from tests import processes
 from tradeoff import population
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.population import Settings, run_user, simulate, user_of
@@ -109,7 +109,7 @@ def test_a_back_end_that_returns_everything_at_once_works() -> None:
         "with joblib.parallel_config(backend='multiprocessing', n_jobs=2):\n"
         "    print(simulate(tradeoff.load('coffee'), 30).results.questions.tolist())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code], check=True)
     assert json.loads(done.stdout) == simulate(COFFEE, 30, jobs=1).results.questions.tolist()
 
 
@@ -282,7 +282,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_of_theory_and_practice_can_be_made(tmp_path: Path) -> None:
     tool = Path(__file__).resolve().parents[1] / "tools" / "theory_and_practice.py"
-    subprocess.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True, capture_output=True)
+    processes.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True)
     page = (tmp_path / "theory-and-practice.md").read_text()
     assert "--quick --seed 0" in page and "Violations: 0 of" in page and "nan" not in page
     for picture in ("theory-precision.svg", "theory-objectives.svg"):

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tradeoff
+from tests import processes
 from tradeoff.apps.cli.arguments import settings_from
 from tradeoff.apps.cli.ask import PROMPT, ask
 from tradeoff.apps.cli.cards import certificate_line, stories
@@ -473,13 +473,13 @@ class Terminal:
         environment = os.environ | {"COLUMNS": "100", "LINES": "40", "TERM": "dumb", "NO_COLOR": "1"}
         command = [sys.executable, "-c", CODE, "ask", *arguments]
         ends = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
-        self.process = subprocess.Popen(command, env=environment, start_new_session=True, **ends)  # type: ignore[call-overload]
+        self.process = processes.Child(command, env=environment, **ends)
         self.shown = ""
 
     def wait_for(self, text: str, count: int = 1) -> None:
         import select
 
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + processes.PATIENCE
         while self.shown.count(text) < count:
             assert time.monotonic() < limit, f"{text!r} is not shown {count} times in:\n{self.shown}"
             if select.select([self.master], [], [], 0.2)[0]:
@@ -493,7 +493,7 @@ class Terminal:
     def end(self, drain: str = "") -> int:
         if drain:
             self.wait_for(drain)
-        return int(self.process.wait(timeout=60))
+        return int(self.process.wait(processes.PATIENCE))
 
     def restored(self) -> bool:
         import termios
@@ -508,9 +508,7 @@ def terminal(*arguments: str) -> Iterator[Terminal]:
     try:
         yield opened
     finally:
-        if opened.process.poll() is None:
-            opened.process.kill()
-            opened.process.wait()
+        opened.process.end()
         os.close(opened.master)
         os.close(opened.slave)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tradeoff
+from tests import processes
 from tradeoff.apps.cli.main import main
 
 
@@ -33,7 +33,7 @@ def test_help_loads_nothing_heavy() -> None:
         "heavy = {'numpy', 'numba', 'scipy', 'rich', 'jsonschema'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = processes.run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
 
 

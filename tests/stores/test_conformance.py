@@ -162,7 +162,9 @@ values = st.recursive(
 @given(
     batches=st.lists(st.lists(st.dictionaries(st.text("xyz", min_size=1), values, max_size=3), max_size=3), max_size=4)
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_any_event_comes_back_as_it_was(store: Store, batches: list[list[dict[str, Any]]]) -> None:
     name = f"log-{len(store.names('random'))}"
     store.create("random", name, [HEADER])

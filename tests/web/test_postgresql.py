@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,8 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from tests import postgresql
+from tests import postgresql, processes
+from tests.processes import until
 from tests.web.servers import TOOL, Server, begin, turn_of
 from tradeoff import Interview, load
 from tradeoff.apps.cli.main import main
@@ -34,14 +34,7 @@ WORDS = ("dependent", "--strategy", "paper")
 
 
 def tool(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(TOOL), *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-
-
-def until(holds: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
+    return processes.run([str(TOOL), *words], cwd=folder)
 
 
 def listeners(port: int) -> int:
@@ -73,8 +66,8 @@ def work_done(pid: int) -> int:
 def served(folder: Path, address: str, *more: str) -> Server:
     """Return a server with two processes, both of them ready."""
     words = ("study", "serve", STUDY, "--workers", "2", "--store", address, *more)
-    server = Server(folder, *words, prepare=os.setsid)  # a group of its own, as in a terminal
-    until(lambda: listeners(server.port) == 2, 60)
+    server = Server(folder, *words)
+    until(lambda: listeners(server.port) == 2 or server.process.poll() is not None, "the start of two processes")
     return server
 
 
@@ -215,7 +208,8 @@ def test_a_link_that_is_opened_twice_at_the_same_moment_opens_twice(server: Serv
 
 
 def test_processes_end_with_the_first_and_a_restart_goes_on_at_the_same_question(study: str, tmp_path: Path) -> None:
-    with served(tmp_path, study) as server:
+    port = ("--port", str(processes.reserved_port()))
+    with served(tmp_path, study, *port) as server:
         with server.client() as client:
             here = begin(client)
             for turn in ("1", "2"):
@@ -224,16 +218,16 @@ def test_processes_end_with_the_first_and_a_restart_goes_on_at_the_same_question
         (second,) = workers(server)
         assert alive(second)
         server.kill()
-        until(lambda: not alive(second), 10)
-        until(lambda: listeners(server.port) == 0, 5)
-    with served(tmp_path, study, "--port", str(server.port)) as again:
+        until(lambda: not alive(second))
+        until(lambda: listeners(server.port) == 0)
+    with served(tmp_path, study, *port) as again:
         for _ in range(6):
             with again.client() as client:
                 assert client.get(here).text == before
         (second,) = workers(again)
         os.killpg(again.process.pid, signal.SIGINT)  # Ctrl-C, which a terminal sends to all of them
-        assert again.process.wait(timeout=30) == 0
-        until(lambda: not alive(second), 5)
+        assert again.process.wait(processes.PATIENCE) == 0
+        until(lambda: not alive(second))
     assert "Traceback" not in again.output.read_text(encoding="utf-8")
 
 
