@@ -155,7 +155,7 @@ def test_many_questions_are_warned_of_once(tmp_path: Path) -> None:
 
 def test_help_is_there_at_every_question() -> None:
     done = " ".join(run("coffee", *PAPER, keys=["?", "q"]).stdout.split())
-    assert "about equal to you" in done and 'Gains are counted from "a cup of hot water"' in done
+    assert "about equal to you" in done and 'Gains are counted from "the worst coffee imaginable"' in done
     assert "at most 4% are lost" in done
 
 

@@ -108,6 +108,7 @@ def ask(
     from tradeoff.apps.cli.main import emit
     from tradeoff.apps.cli.pages import cell, notes
     from tradeoff.errors import ArgumentError
+    from tradeoff.strategies import spec_of
     from tradeoff.users import LinearUser
 
     settings = settings_from(options, "ask")
@@ -127,7 +128,7 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.words()])
-    if settings.get("strategy", "careful") in ("careful", "certified"):
+    if spec_of(settings.get("strategy", "careful")).seeded:
         settings.setdefault("seed", seed)
     for note in notes(loaded):
         out.print(cell(f"note: {note}"), style="yellow")

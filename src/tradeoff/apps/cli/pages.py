@@ -48,18 +48,7 @@ def table(*headers: str, title: str | None = None) -> Table:
 def sizes(problem: AnyProblem) -> dict[str, Any]:
     """Return a problem's name, kind and sizes."""
     base: dict[str, Any] = {"name": problem.name, "title": problem.title, "objectives": len(problem.objectives)}
-    if isinstance(problem, Catalogue):
-        return base | {"kind": "catalogue", "items": len(problem.names)}
-    if isinstance(problem, PointSet):
-        return base | {"kind": "points"}
-    return base | {
-        "kind": "mdp",
-        "states": len(problem.states),
-        "actions": len(problem.actions),
-        "horizon": problem.horizon,
-        "choices": problem.choice_count(),
-        "branches": max(len(layer.target) for layer in problem.layers),
-    }
+    return base | {"kind": problem.kind, **problem.extent}
 
 
 def notes(problem: AnyProblem) -> list[str]:
