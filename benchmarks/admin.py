@@ -49,7 +49,7 @@ async def measure(people: int, answers: int, folder: Path, views: int) -> None:
         for i in range(people - 1):
             store.create(study.name, f"copy-{i}", events)
         app = make_app(desk, problem)
-        transport = httpx.ASGITransport(app=app)  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             here = f"/admin/{study.admin}"
             print(f"{people:,} people, {len(events)} events each; milliseconds of CPU")

@@ -135,7 +135,7 @@ async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Calla
 
     def stop() -> None:
         for server in servers:
-            server.stop()
+            server.stop()  # type: ignore[no-untyped-call]
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
