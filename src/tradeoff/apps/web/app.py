@@ -33,7 +33,7 @@ def make_app(desk: Desk, problem: AnyProblem, *, hosts: Iterable[str] = LOOPBACK
             *pages.routes,
             *admin.routes,
             Mount("/api", routes=api.routes),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", StaticFiles(directory=STATIC, packages=[("tradeoff.presentation", "static")])),
         ],
         exception_handlers={
             MissingError: _missing,
