@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import singledispatch
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -267,6 +267,24 @@ class Lottery:
     def _repr_html_(self) -> str | None:
         """Return the lottery as HTML for notebooks; None where nothing was registered to draw it."""
         return as_html(self)
+
+
+class Situation(NamedTuple):
+    """What a policy does in one state at one step (counted from 0), and how likely it is to get there."""
+
+    step: int
+    state: str
+    action: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Details:
+    """What to do under a plan, as facts: an item has labels, a solution has lines, a policy has situations."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)  # texts to show beside an item
+    lines: tuple[str, ...] = ()  # what to do, line by line
+    situations: tuple[Situation, ...] = ()  # the likeliest situations of a policy, in order of time
 
 
 class Answer(Enum):

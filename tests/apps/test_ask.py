@@ -151,7 +151,7 @@ def test_many_questions_are_warned_of_once(tmp_path: Path) -> None:
 
 def test_help_is_there_at_every_question() -> None:
     done = " ".join(run("coffee", *PAPER, keys=["?", "q"]).stdout.split())
-    assert "about equal to you" in done and '"a cup of hot water"' in done
+    assert "about equal to you" in done and '"the worst coffee imaginable"' in done
 
 
 @pytest.mark.parametrize("name", ["coffee", "commute", "dependent", "vacuum"])

@@ -173,7 +173,11 @@ def test_items_of_a_catalogue_show_their_labels_and_no_icons():
     mixed = asked(problem, Question(dilute(one, 0.3), other))
     assert mixed.count('class="array"') == 2  # both sides alike
     page = checked(mixed)
-    assert "30% (30 of 100)" in page.text and "100% (100 of 100)" in page.text and "a cup of hot water" in page.text
+    assert (
+        "30% (30 of 100)" in page.text
+        and "100% (100 of 100)" in page.text
+        and "the worst coffee imaginable" in page.text
+    )
 
 
 def test_pictures_of_states_are_shown_where_there_is_no_map():

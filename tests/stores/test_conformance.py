@@ -64,6 +64,16 @@ def test_names_come_in_the_order_they_were_begun_and_folders_are_apart(store: St
     assert store.logs("nobody") == {}
 
 
+def test_lengths_are_those_of_the_logs_in_the_same_order(store: Store) -> None:
+    for i, name in enumerate(["zoe", "ann", "bob"]):
+        store.create("people", name, [{**HEADER, "time": f"2026-01-01T00:00:0{i}+00:00"}])
+        store.append("people", name, [{"event": "note", "text": "a\nb"}] * i, after=1)
+    store.create("others", "ann", [HEADER] * 7)
+    assert list(store.lengths("people").items()) == [("zoe", 1), ("ann", 2), ("bob", 3)]
+    store.append("people", "zoe", [HEADER, HEADER], after=1)
+    assert store.lengths("people")["zoe"] == 3 and store.lengths("nobody") == {}
+
+
 def test_what_is_not_there_is_missing(store: Store) -> None:
     store.create("people", "ann", [HEADER])
     for folder, name in (("people", "bob"), ("others", "ann")):

@@ -17,8 +17,8 @@ from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
 from tradeoff.stores.memory import Memory
-from tradeoff.strategies.careful import Careful
-from tradeoff.strategies.oracle import Memory as Places
+from tradeoff.strategies._careful import Careful
+from tradeoff.strategies.cache import Memory as Places
 from tradeoff.studies import Desk, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 

@@ -14,7 +14,7 @@ from tradeoff.presentation.problems import goal, labels
 from tradeoff.presentation.sentences import question_lead
 from tradeoff.presentation.stories import Story, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 Letter: TypeAlias = Literal["A", "B", ""]
 
@@ -87,7 +87,7 @@ class Pair:
         return [row for row in self.rows if not row.better]
 
 
-def card(problem: AnyProblem, lottery: Lottery, total: int | None) -> Card:
+def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
     told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
     only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
@@ -96,7 +96,7 @@ def card(problem: AnyProblem, lottery: Lottery, total: int | None) -> Card:
     return Card(title, told, counts, total)
 
 
-def pair(problem: AnyProblem, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:
+def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:
     """Return two alternatives side by side; ``lotteries`` are what the problem shows of them, heaviest first."""
     total = common_total(*lotteries)
     one, other = (card(problem, lottery, total) for lottery in lotteries)
@@ -107,7 +107,7 @@ def pair(problem: AnyProblem, left: Alternative, right: Alternative, lotteries: 
 # --- amounts ---------------------------------------------------------------------------------------------------------
 
 
-def amounts(problem: AnyProblem, alternative: Alternative) -> list[AmountRow]:
+def amounts(problem: Presentable, alternative: Alternative) -> list[AmountRow]:
     """Return what an alternative comes to on average, objective by objective."""
     values = problem.outcome(alternative.value).tolist()
     return [
@@ -116,13 +116,13 @@ def amounts(problem: AnyProblem, alternative: Alternative) -> list[AmountRow]:
     ]
 
 
-def comparison(problem: AnyProblem, left: Alternative, right: Alternative) -> tuple[ComparisonRow, ...]:
+def comparison(problem: Presentable, left: Alternative, right: Alternative) -> tuple[ComparisonRow, ...]:
     """Return how two alternatives compare on average, objective by objective."""
     sides = zip(problem.outcome(left.value).tolist(), problem.outcome(right.value).tolist(), strict=True)
     return tuple(_compared(problem, j, values) for j, values in enumerate(sides))
 
 
-def _compared(problem: AnyProblem, j: int, values: tuple[float, float]) -> ComparisonRow:
+def _compared(problem: Presentable, j: int, values: tuple[float, float]) -> ComparisonRow:
     o = problem.objectives[j]
     better = _better(o, *values, float(abs(problem.scale[j])))
     bare, word = replace(o, unit=""), "more" if o.goal == "max" else "less"
@@ -139,8 +139,8 @@ def _better(objective: Objective, left: float, right: float, scale: float) -> Le
     return "B" if gains > 0 else "A"
 
 
-def _scale(problem: AnyProblem, j: int, *values: float) -> tuple[float, float]:
-    ends = [float(problem.frame.nadir[j]), float(problem.frame.ideal[j]), 0.0, *values]
+def _scale(problem: Presentable, j: int, *values: float) -> tuple[float, float]:
+    ends = [float(problem.nadir[j]), float(problem.ideal[j]), 0.0, *values]
     return min(ends), max(ends)
 
 
@@ -155,7 +155,7 @@ def advantages(rows: Sequence[ComparisonRow]) -> list[str]:
     return [f"{letter} better: {', '.join(better)}" for letter, better in found.items() if better]
 
 
-def changes(problem: AnyProblem, before: Alternative, after: Alternative, *, least: float = 1e-6) -> list[str]:
+def changes(problem: Presentable, before: Alternative, after: Alternative, *, least: float = 1e-6) -> list[str]:
     """Return by how much each objective changes; "" where it is less than this part of the objective's range."""
     here, there = problem.outcome(before.value).tolist(), problem.outcome(after.value).tolist()
     sizes = np.abs(problem.scale).tolist()

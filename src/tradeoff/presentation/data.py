@@ -12,7 +12,7 @@ from tradeoff.presentation.numbers import share_counts, share_total
 from tradeoff.presentation.problems import instructions, notes, sizes
 from tradeoff.presentation.result import certainty
 from tradeoff.presentation.stories import heaviest_first, path_words
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 Data = dict[str, Any]
 
@@ -35,13 +35,13 @@ def amounts_data(objectives: Sequence[Objective], values: Sequence[float]) -> li
     ]
 
 
-def value_data(problem: AnyProblem, alternative: Alternative) -> Data:
+def value_data(problem: Presentable, alternative: Alternative) -> Data:
     """Return an alternative without its stories: its gains, and its average outcome in units."""
     outcome = problem.outcome(alternative.value).tolist()
     return {"gains": alternative.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
 
 
-def alternative_data(problem: AnyProblem, alternative: Alternative, lottery: Lottery | None = None) -> Data:
+def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
     """Return an alternative with the stories it can lead to, the largest share first."""
     return value_data(problem, alternative) | {
         "stories": stories_data(heaviest_first(lottery or problem.show(alternative)))
@@ -68,7 +68,7 @@ def stories_data(lottery: Lottery) -> list[Data]:
     ]
 
 
-def question_data(problem: AnyProblem, question: Question, left: str) -> Data:
+def question_data(problem: Presentable, question: Question, left: str) -> Data:
     """Return a question; ``left`` says which alternative is shown as A."""
     return {
         "left": left,
@@ -77,7 +77,7 @@ def question_data(problem: AnyProblem, question: Question, left: str) -> Data:
     }
 
 
-def recommendation_data(problem: AnyProblem, found: Recommendation, finished: bool, conflicts: Sequence[int]) -> Data:
+def recommendation_data(problem: Presentable, found: Recommendation, finished: bool, conflicts: Sequence[int]) -> Data:
     """Return what is recommended, and how much can be said for it."""
     return {
         "finished": finished,
@@ -105,12 +105,12 @@ def recommendation_data(problem: AnyProblem, found: Recommendation, finished: bo
     }
 
 
-def by_name(problem: AnyProblem, values: Vector) -> dict[str, float]:
+def by_name(problem: Presentable, values: Vector) -> dict[str, float]:
     """Return a number per objective, by its name."""
     return dict(zip([o.name for o in problem.objectives], map(float, values), strict=True))
 
 
-def interview_data(problem: AnyProblem, interview: Interview) -> Data:
+def interview_data(problem: Presentable, interview: Interview) -> Data:
     """Return an interview: what is recommended, and every answer that stands."""
     found = interview.recommendation
     conflicts = [] if found.complete else [number for number, _, _ in interview.conflicts()]
@@ -130,7 +130,7 @@ def interview_data(problem: AnyProblem, interview: Interview) -> Data:
     }
 
 
-def plan_data(problem: AnyProblem, weights: Vector, best: Alternative) -> Data:
+def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
     """Return the best plan for stated weights, without saying what it is."""
     return {
         "problem": problem.name,
@@ -140,19 +140,18 @@ def plan_data(problem: AnyProblem, weights: Vector, best: Alternative) -> Data:
     }
 
 
-def solution_data(problem: AnyProblem, weights: Vector, best: Alternative) -> Data:
+def solution_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
     """Return the best plan for stated weights, and what to do."""
     return plan_data(problem, weights, best) | instructions(problem, best)
 
 
-def explanation_data(problem: AnyProblem, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
+def explanation_data(problem: Presentable, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
     """Return the best plan for stated weights, and the stories it can lead to."""
     return plan_data(problem, weights, best) | {"alternative": alternative_data(problem, best, lottery)}
 
 
-def problem_data(problem: AnyProblem) -> Data:
+def problem_data(problem: Presentable) -> Data:
     """Return a problem's objectives with the best and worst that can be expected of each, in units."""
-    frame = problem.frame
     return sizes(problem) | {
         "about": problem.about,
         "objectives": [
@@ -160,10 +159,10 @@ def problem_data(problem: AnyProblem) -> Data:
                 "name": o.name,
                 "unit": o.unit,
                 "goal": o.goal,
-                "best": float(frame.ideal[j]),
-                "worst": float(frame.nadir[j]),
-                "reference": float(frame.origin[j]),
-                "matters": bool(frame.matters[j]),
+                "best": float(problem.ideal[j]),
+                "worst": float(problem.nadir[j]),
+                "reference": float(problem.origin[j]),
+                "matters": bool(problem.matters[j]),
             }
             for j, o in enumerate(problem.objectives)
         ],

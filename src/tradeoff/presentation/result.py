@@ -9,11 +9,10 @@ from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendatio
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
 from tradeoff.presentation.numbers import amount_pair, counted, percent, percent_up
-from tradeoff.presentation.problems import has_paths
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
+from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, shares_of
-from tradeoff.sources import AnyProblem
 
 NOTICEABLE = 1e-3  # of an objective's range: what the runner-up changes by less is not mentioned
 
@@ -54,7 +53,7 @@ class Result:
     left_open: str  # which importances stayed open, as a sentence; ""
 
 
-def result(problem: AnyProblem, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
+def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
     """Return the facts about a recommendation; ``lottery`` is what the problem shows of it, heaviest first."""
     because, counted_words = because_words(problem, recommendation)
     done = finished and recommendation.complete
@@ -96,7 +95,7 @@ def _left_open(recommendation: Recommendation) -> str:
     return f"How much these matter to you was {sentences.LEFT_OPEN}: {names}."
 
 
-def _runner_up(problem: AnyProblem, recommendation: Recommendation) -> str:
+def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
     """Return what the next best plan would change, in units; "" where there is none."""
     if recommendation.runner_up is None:
         return ""
@@ -130,7 +129,7 @@ def certificate(recommendation: Recommendation) -> str:
     return line + "."
 
 
-def certainty(problem: AnyProblem, recommendation: Recommendation) -> list[str]:
+def certainty(problem: Presentable, recommendation: Recommendation) -> list[str]:
     """Return how good the recommendation is: what is proved, what holds if one answer is a slip, what is likely."""
     said = [proved] if (proved := certificate(recommendation)) else []
     robust, likely = recommendation.robust_bound, recommendation.likely_regret
@@ -147,13 +146,13 @@ def certainty(problem: AnyProblem, recommendation: Recommendation) -> list[str]:
 # --- importance ------------------------------------------------------------------------------------------------------
 
 
-def because_words(problem: AnyProblem, recommendation: Recommendation) -> tuple[str, str]:
+def because_words(problem: Presentable, recommendation: Recommendation) -> tuple[str, str]:
     """Return what seems to matter most to the person, as the end of a sentence, and how that is counted.
 
     Both are "" if nothing can be said yet. Nothing is called certain that other preferences which fit the answers deny.
     """
     shares = shares_of(recommendation.weights)
-    matter = [j for j in range(len(shares)) if problem.frame.matters[j] and shares[j] > 0]
+    matter = [j for j in range(len(shares)) if problem.matters[j] and shares[j] > 0]
     order = sorted(matter, key=lambda j: -shares[j])
     if not recommendation.questions or len(order) < 2:
         return "", ""
@@ -170,13 +169,12 @@ def because_words(problem: AnyProblem, recommendation: Recommendation) -> tuple[
     return sentence, f"Counted for the whole way from the worst to the best that is possible: {ways}."
 
 
-def _way(problem: AnyProblem, j: int) -> str:
-    frame = problem.frame
-    worst, best = amount_pair(problem.objectives[j], float(frame.origin[j]), float(frame.ideal[j]))
+def _way(problem: Presentable, j: int) -> str:
+    worst, best = amount_pair(problem.objectives[j], float(problem.origin[j]), float(problem.ideal[j]))
     return f"from {worst} to {best}"
 
 
-def _importance(problem: AnyProblem, recommendation: Recommendation) -> list[Importance]:
+def _importance(problem: Presentable, recommendation: Recommendation) -> list[Importance]:
     shares, ranges = shares_of(recommendation.weights), recommendation.importance
     rows = []
     for j, o in enumerate(problem.objectives):
@@ -184,7 +182,7 @@ def _importance(problem: AnyProblem, recommendation: Recommendation) -> list[Imp
         words = "" if band is None else sentences.importance_range(*band)
         if o.name in recommendation.unidentified:
             words = sentences.LEFT_OPEN
-        matters = bool(problem.frame.matters[j])
+        matters = bool(problem.matters[j])
         rows.append(Importance(one_line(o.name), _way(problem, j), matters, float(shares[j]), band, words))
     return rows
 
@@ -218,21 +216,21 @@ class WhatIf:
 
 
 def what_ifs(
-    problem: AnyProblem, found: Alternative, tried: Sequence[Change], shown: Callable[[Alternative], Lottery]
+    problem: Presentable, found: Alternative, tried: Sequence[Change], shown: Callable[[Alternative], Lottery]
 ) -> list[WhatIf]:
     """Return what would be recommended instead of ``found``, for each objective that can be changed.
 
     ``tried`` is what ``sensitivity.what_if`` returns, and ``shown`` gives an alternative's lottery.
     """
     made = []
-    for change, matters in zip(tried, problem.frame.matters, strict=True):
+    for change, matters in zip(tried, problem.matters, strict=True):
         if not matters:
             continue
         stops = []
         for stop in change.stops:
             low, high = percent(stop.low), percent(stop.high)
             # Telling a policy's stories takes long, and its averages say enough here.
-            known = stop is change.stops[0] or not has_paths(problem)
+            known = stop is change.stops[0] or not problem.has_paths
             plan = plan_name(shown(stop.alternative)) if known else "a plan with these averages"
             rows = zip(amounts(problem, stop.alternative), changes(problem, found, stop.alternative), strict=True)
             stops.append(Stop(low if low == high else f"{low} to {high}", plan, [ChangedRow(*row) for row in rows]))
@@ -274,7 +272,7 @@ class AnswerLine:
 
 
 def answer_lines(
-    problem: AnyProblem, given: Sequence[Given], *, conflicts: Sequence[int] = (), doubtful: Sequence[int] = ()
+    problem: Presentable, given: Sequence[Given], *, conflicts: Sequence[int] = (), doubtful: Sequence[int] = ()
 ) -> list[AnswerLine]:
     """Return the answers in their order, with those marked that contradict each other or are probably slips."""
     return [

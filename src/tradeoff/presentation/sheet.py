@@ -15,7 +15,7 @@ from tradeoff.presentation.sentences import plan_lead
 from tradeoff.presentation.stories import common_total, heaviest_first, is_certain
 from tradeoff.presentation.svg import number, text
 from tradeoff.presentation.text import one_line, wrap
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 WIDTH, MARGIN, GAP = 640.0, 16.0, 10.0
 LARGE, MIDDLE, SMALL = 18.0, 14.0, 12.0  # font sizes
@@ -49,7 +49,7 @@ class Sheet:
         self.parts.append(drawing.replace("<svg ", f"<svg {size} ", 1))
 
 
-def plan_svg(problem: AnyProblem, alternative: Alternative, lottery: Lottery) -> str:
+def plan_svg(problem: Presentable, alternative: Alternative, lottery: Lottery) -> str:
     """Return the text of an SVG file that shows an alternative, told as a lottery: all text escaped, nothing loaded."""
     lottery = heaviest_first(lottery)
     shown, sheet = card(problem, lottery, common_total(lottery)), Sheet()
@@ -78,7 +78,7 @@ def plan_svg(problem: AnyProblem, alternative: Alternative, lottery: Lottery) ->
     )
 
 
-def _drawings(sheet: Sheet, problem: AnyProblem, shown: Card) -> None:
+def _drawings(sheet: Sheet, problem: Presentable, shown: Card) -> None:
     """Draw how often each story happens and where it leads, side by side."""
     layout, x, below = map_layout(problem), MARGIN, sheet.y
     words = one_line(shown.summary)

@@ -36,8 +36,7 @@ def find_corners(ask: Ask, first: list[int], goods: Matrix, most: int) -> tuple[
     ([3, 0, 1], True)
     """
     count = goods.shape[1]
-    low, high = goods.min(axis=0), goods.max(axis=0)
-    size = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    low, size = goods.min(axis=0), ranges_of(goods)
     found = {number: (row - low) / size for number, row in zip(first, goods, strict=True)}
     asked: set[bytes] = set()
     grows = count > 1
@@ -56,6 +55,12 @@ def find_corners(ask: Ask, first: list[int], goods: Matrix, most: int) -> tuple[
             if number not in found and direction @ point > (points @ direction).max() + BEYOND:
                 found[number], grows = point, True
     return list(found), True
+
+
+def ranges_of(goods: Matrix) -> Vector:
+    """Return the range of each column; the size of its values where they are all the same."""
+    low, high = goods.min(axis=0), goods.max(axis=0)
+    return np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
 
 
 def _facets(points: Matrix) -> Matrix:

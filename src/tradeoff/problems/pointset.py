@@ -13,6 +13,7 @@ from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
     NOTHING,
     Alternative,
+    Details,
     Item,
     Lottery,
     Matrix,
@@ -26,23 +27,23 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.corners import find_corners
+from tradeoff.problems.corners import BEYOND, LEAST, find_corners, ranges_of
 from tradeoff.representation import mix, parts_of
 
 # An optimum is asked for once more with this much of everything added to the weights, to prefer the better of two that
 # tie; with less where the better one in everything is not one of those that tie.
 NUDGES = (1e-6, 1e-9)
-# An optimiser may miss the best by this part of the range, as solvers of integer programs do; what is more is an error.
-INEXACT = 1e-3
+# An optimiser may miss the best by this share of the range unless something else is said; integer solvers do.
+GAP = 1e-3
 # Where not all solutions that may be best were found, others are allowed to be worse by this part of the range.
 MARGIN = 0.25
 
 Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
 
-class PointSet(Framed):
+class PointSet(ScaledProblem):
     """A choice among solutions that an optimiser finds: a knapsack, a route, a schedule.
 
     ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
@@ -55,11 +56,16 @@ class PointSet(Framed):
     With ``both_ways=False`` the optimiser is never asked for the worst of anything (the longest way, the dearest plan),
     which many cannot find. The choice is then among those solutions alone, and the worst of them is the reference.
 
+    ``gap`` says how far ``best`` may be from the optimum, as a share of the range of each objective: give 0 for an exact
+    one. A larger miss is refused where it is noticed, and every proven bound allows for the gap (``slack``).
+
     >>> corners = [(0.0, 3.0), (2.0, 2.0), (3.0, 0.0)]
     >>> problem = PointSet(lambda w: max(corners, key=lambda c: w @ c), ["speed", "range"])
     >>> [problem.outcome(a.value).tolist() for a in problem.best([[1, 0], [1, 1]])]
     [[3.0, 0.0], [2.0, 2.0]]
     """
+
+    kind = "points"
 
     def __init__(
         self,
@@ -67,6 +73,7 @@ class PointSet(Framed):
         objectives: Sequence[Objective | str],
         *,
         both_ways: bool = True,
+        gap: float = GAP,
         most_asked: int = 1000,
         reference: Reference | None = None,
         places: Mapping[str, tuple[float, float]] | None = None,
@@ -80,7 +87,9 @@ class PointSet(Framed):
         self.objectives = objectives_from(objectives, len(objectives))
         if not self.objectives:
             raise ProblemError("a point set needs at least one objective; name them")
-        self.both_ways, self.most_asked = both_ways, most_asked
+        if not 0 <= gap < 1:
+            raise ArgumentError(f"gap is {gap!r}; it must be a share of the range, from 0 to less than 1")
+        self.both_ways, self.gap, self.most_asked = both_ways, float(gap), most_asked
         self.reference = reference or Reference()
         self.reference.check(self.objectives)
         self.places = dict(places or {})
@@ -172,13 +181,13 @@ class PointSet(Framed):
                 return nudged
         return plain
 
-    # --- the frame ----------------------------------------------------------------------------------------------------
+    # --- the scale ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def frame(self) -> Frame:
+    def gain_scale(self) -> GainScale:
         """The reference and the scale of each gain: 2 k questions to the optimiser, or all that find the corners."""
         if not self.both_ways:
-            return self._corners.frame
+            return self._corners.gain_scale
         unit = np.eye(len(self.objectives))
         highest = np.array([self._solutions[self._ask(e)][0][j] for j, e in enumerate(unit)])
         lowest = np.array([self._solutions[self._ask(-e)][0][j] for j, e in enumerate(unit)])
@@ -188,8 +197,7 @@ class PointSet(Framed):
                 f"{self.name!r} returned {lowest[j]:.6g} as the least {self.objectives[j].name} and {highest[j]:.6g} as "
                 "the most; best(weights) must maximise weights @ outcome, for negative weights too"
             )
-        noise = np.zeros(len(self.objectives))
-        return Frame(self.objectives, np.minimum(lowest, highest), highest, noise, self.reference)
+        return GainScale(self.objectives, np.minimum(lowest, highest), highest, self.reference)
 
     @cached_property
     def _corners(self) -> Catalogue:
@@ -206,6 +214,7 @@ class PointSet(Framed):
             return number, self._goods([number])[0]
 
         first = list(dict.fromkeys(optima))
+        self._first_ranges = ranges_of(self._goods(first))
         self.corner_numbers, self.complete = find_corners(ask, first, self._goods(first), self.most_asked)
         outcomes = np.array([self._solutions[number][0] for number in self.corner_numbers])
         return Catalogue(outcomes, self.objectives, reference=self._corner_reference(outcomes), name=self.name)
@@ -214,7 +223,7 @@ class PointSet(Framed):
         """Return what gains are counted from, given the outcomes of the corners."""
         worst = (self._sign * outcomes).min(axis=0)
         if self.both_ways:
-            lower = np.minimum(worst, self._sign * self.frame.origin)
+            lower = np.minimum(worst, self._sign * self.gain_scale.origin)
         elif self.complete or self.reference.outcome is not None:
             return self.reference
         else:
@@ -235,12 +244,20 @@ class PointSet(Framed):
         """Raise a ProblemError if something is better at an objective than what was found as the best of it."""
         goods = self._goods(optima)
         gaps = goods - np.diag(goods)
-        for i, j in np.argwhere(gaps > INEXACT * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
+        for i, j in np.argwhere(gaps > max(self.gap, ROUNDING) * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
             best, better = (self._solutions[optima[n]][0][j] for n in (j, i))
             raise ProblemError(
                 f"{self.name!r} returned {best:.6g} as the best {self.objectives[j].name}, but {better:.6g} when asked for "
                 f"the best {self.objectives[i].name}; best(weights) must maximise weights @ outcome"
             )
+
+    @cached_property
+    def slack(self) -> float:  # type: ignore[override]
+        """The gap of the optimiser, and what finding the supported solutions leaves out, in gains."""
+        # Directions were asked for with weights of at least LEAST, on goods divided by the range of the first optima.
+        _ = self._corners
+        ratio = np.abs(self.scale) / self._first_ranges
+        return self.gap + BEYOND + LEAST * float(ratio[self.gain_scale.matters].sum())
 
     # --- the problem --------------------------------------------------------------------------------------------------
 
@@ -248,18 +265,13 @@ class PointSet(Framed):
     def fingerprint(self) -> str:
         """What tells this set from others, as far as the solutions that were asked for at the start do."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
-        ends = (np.array(self.frame.ideal), np.array(self.frame.nadir))
+        ends = (np.array(self.gain_scale.ideal), np.array(self.gain_scale.nadir))
         known = () if self.both_ways else (self._corners.values,)
         return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
 
-    @property
-    def reference_name(self) -> str:
-        """What the reference is called."""
-        return self.reference.name
-
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         return [self.alternative(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
@@ -275,11 +287,11 @@ class PointSet(Framed):
 
     def _best(self, row: Vector) -> int:
         """Return the number of the best solution for one row of weights on gains."""
-        frame, relevant = self.frame, np.abs(row[self.frame.matters])
+        scale, relevant = self.gain_scale, np.abs(row[self.gain_scale.matters])
         if len(relevant) and np.all(relevant > SAME * relevant.max()):
-            number = self._ask(frame.raw_weights(row))  # with every weight in play nothing that ties is dominated
+            number = self._ask(scale.raw_weights(row))  # with every weight in play nothing that ties is dominated
         else:
-            everything = np.where(frame.matters, 1 / frame.scale, 0.0)
+            everything = np.where(scale.matters, 1 / scale.scale, 0.0)
             number = self._ask(everything) if not relevant.any() else self._tied(row, everything)
         if self.both_ways:
             self._check_within(number)
@@ -287,19 +299,19 @@ class PointSet(Framed):
 
     def _tied(self, row: Vector, everything: Vector) -> int:
         # Objectives that nothing changes have no part in it, and division by their 0 must not either.
-        at = np.where(self.frame.matters, everything, 1.0)
-        return self._without_ties(self.frame.raw_weights(row), at)
+        at = np.where(self.gain_scale.matters, everything, 1.0)
+        return self._without_ties(self.gain_scale.raw_weights(row), at)
 
     def _allowed(self, number: int, otherwise: int) -> int:
         """Return a solution, or another one where it is worse at something than the reference."""
-        gap = self._sign * (self._solutions[number][0] - self.frame.origin)
-        return number if np.all(gap >= -SAME * np.abs(self.frame.origin)) else otherwise
+        gap = self._sign * (self._solutions[number][0] - self.gain_scale.origin)
+        return number if np.all(gap >= -SAME * np.abs(self.gain_scale.origin)) else otherwise
 
     def _check_within(self, number: int) -> None:
         """Raise a ProblemError if a solution is better or worse than the best and the worst of an objective."""
-        outcome, frame = self._solutions[number][0], self.frame
-        ends = np.sort([frame.ideal, frame.nadir], axis=0)
-        slack = np.maximum(INEXACT * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
+        outcome = self._solutions[number][0]
+        ends = np.sort([self.ideal, self.nadir], axis=0)
+        slack = np.maximum(max(self.gap, ROUNDING) * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
         for j in np.flatnonzero((outcome < ends[0] - slack) | (outcome > ends[1] + slack)):
             raise ProblemError(
                 f"{self.name!r} found a solution with {self.objectives[j].name} {outcome[j]:.6g}, but said before that it is "
@@ -310,7 +322,7 @@ class PointSet(Framed):
     def alternative(self, number: int) -> Alternative:
         """Return a solution that was found, by its number."""
         outcome, steps = self._solution(number)
-        return Alternative(self.frame.gains(outcome), Item(number, self.label(steps)))
+        return Alternative(self.gain_scale.gains(outcome), Item(number, self.label(steps)))
 
     def _solution(self, number: int) -> tuple[Vector, Steps]:
         if not 0 <= number < len(self._solutions):
@@ -330,6 +342,10 @@ class PointSet(Framed):
     def lines(self, plan: Plan) -> list[str]:
         """Return what is to be done for a solution, line by line."""
         return list(self.steps(plan))
+
+    def details(self, plan: Plan) -> Details:
+        """Return what to do for a solution, line by line."""
+        return Details(lines=tuple(self.lines(plan))) if isinstance(plan, Item) else Details()
 
     def evaluate(self, plan: Plan) -> Vector:
         """Return the expected gains of a solution, of the reference, or of a mixture of them."""

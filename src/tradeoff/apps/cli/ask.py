@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
     from tradeoff.model import Question
-    from tradeoff.sources import AnyProblem
+    from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
     from tradeoff.users import LinearUser
 
@@ -105,6 +105,7 @@ def ask(
     from tradeoff.apps.cli.pages import print_notes
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.data import interview_data
+    from tradeoff.strategies import spec_of
     from tradeoff.users import LinearUser, relative_regret
 
     settings = settings_from(options, "ask")
@@ -124,7 +125,7 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.arguments()])
-    if settings.get("strategy", "careful") in ("careful", "certified"):
+    if spec_of(settings.get("strategy", "careful")).seeded:
         settings.setdefault("seed", seed)
     print_notes(loaded, on_stderr=as_json)
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
@@ -153,7 +154,7 @@ def ask(
 
 @contextlib.contextmanager
 def begun(
-    problem: AnyProblem, settings: dict[str, Any], log: Path | None, resume: Path | None, out: Console
+    problem: Presentable, settings: dict[str, Any], log: Path | None, resume: Path | None, out: Console
 ) -> Iterator[tuple[Interview, JsonLines | None]]:
     """Yield the interview, new or resumed, and the open file that it is saved to."""
     from tradeoff.errors import LogError
@@ -227,7 +228,7 @@ class Keeper:
 # --- people ----------------------------------------------------------------------------------------------------------
 
 
-def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> None:
+def converse(keeper: Keeper, problem: Presentable, out: Console, call: str) -> None:
     """Ask a person until nothing is left to ask or they quit; after Ctrl-C, say how to continue."""
     from tradeoff.apps.cli.conflicts import answer_to_retract
     from tradeoff.apps.cli.keys import answers_from
@@ -253,7 +254,7 @@ def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> No
         raise
 
 
-def show(keeper: Keeper, problem: AnyProblem, question: Question, out: Console) -> None:
+def show(keeper: Keeper, problem: Presentable, question: Question, out: Console) -> None:
     """Print a question, how many more can come, and how good the recommendation is already."""
     from tradeoff.apps.cli.cards import print_question
     from tradeoff.presentation.result import certificate
@@ -266,7 +267,7 @@ def show(keeper: Keeper, problem: AnyProblem, question: Question, out: Console) 
         out.print(proved, style="dim")
 
 
-def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -> bool:
+def hear(keeper: Keeper, problem: Presentable, out: Console, next_key: NextKey) -> bool:
     """Take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
     from tradeoff.errors import ArgumentError
@@ -309,7 +310,7 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
                 out.print(cell(f"{named} is not an answer; {POSSIBLE}"))
 
 
-def help_text(problem: AnyProblem) -> str:
+def help_text(problem: Presentable) -> str:
     """Return what the keys mean, what is shown, and why it is asked."""
     return f"""
   a or b   the one you would rather have
@@ -338,7 +339,7 @@ def part(keeper: Keeper, out: Console, call: str) -> None:
     out.print(cell(f"  {call} {option}"), soft_wrap=True)
 
 
-def end(problem: AnyProblem, interview: Interview, person: LinearUser | None, out: Console) -> None:
+def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
     from tradeoff.users import relative_regret
@@ -352,7 +353,7 @@ def end(problem: AnyProblem, interview: Interview, person: LinearUser | None, ou
 # --- simulated people ------------------------------------------------------------------------------------------------
 
 
-def answer_all(keeper: Keeper, problem: AnyProblem, person: LinearUser, out: Console | None) -> None:
+def answer_all(keeper: Keeper, problem: Presentable, person: LinearUser, out: Console | None) -> None:
     """Let a simulated person answer everything, and print each answer in a line or two."""
     from tradeoff.apps.cli.cards import print_answer
     from tradeoff.presentation.result import Given, answer_lines

@@ -17,7 +17,7 @@ from tradeoff.presentation.cards import Card, ComparisonRow, pair
 from tradeoff.presentation.numbers import counted
 from tradeoff.presentation.result import AnswerLine, result
 from tradeoff.presentation.stories import Story, heaviest_first
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 NARROW = 76  # columns; below this A stands above B
 SHORTEST, LONGEST = 24, 40  # lines a question may take, as far as the terminal has them
@@ -95,7 +95,7 @@ def card_block(card: Card, width: int, lines: int | None = None) -> Text:
 # --- questions -------------------------------------------------------------------------------------------------------
 
 
-def print_question(out: Console, problem: AnyProblem, left: Alternative, right: Alternative, heading: str) -> None:
+def print_question(out: Console, problem: Presentable, left: Alternative, right: Alternative, heading: str) -> None:
     """Print a question: A and B beside each other (or one above the other), and how they differ."""
     shown = pair(problem, left, right, (_lottery(problem, left), _lottery(problem, right)))
     lines = (min(max(out.height, SHORTEST), LONGEST) if out.is_terminal else LONGEST) - len(shown.differing) - 11
@@ -142,14 +142,14 @@ def print_answer(out: Console, line: AnswerLine) -> None:
         mark = " " * len(mark)
 
 
-def _lottery(problem: AnyProblem, alternative: Alternative) -> Lottery:
+def _lottery(problem: Presentable, alternative: Alternative) -> Lottery:
     return heaviest_first(problem.show(alternative))
 
 
 # --- the recommendation ----------------------------------------------------------------------------------------------
 
 
-def print_recommendation(out: Console, problem: AnyProblem, recommendation: Recommendation, finished: bool) -> None:
+def print_recommendation(out: Console, problem: Presentable, recommendation: Recommendation, finished: bool) -> None:
     """Print the recommended plan in words, the importance of each objective, and how certain it is."""
     found = result(problem, recommendation, _lottery(problem, recommendation.alternative), finished)
     out.print()

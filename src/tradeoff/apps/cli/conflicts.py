@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.sources import AnyProblem
+    from tradeoff.problem import Presentable
 
 
-def answer_to_retract(interview: Interview, problem: AnyProblem, out: Console, next_key: NextKey) -> int | None:
+def answer_to_retract(interview: Interview, problem: Presentable, out: Console, next_key: NextKey) -> int | None:
     """Show the smallest set of answers that contradict each other; return the number of the one to take back, if any."""
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.cards import print_answer

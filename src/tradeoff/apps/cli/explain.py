@@ -16,7 +16,7 @@ from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument, wei
 
 if TYPE_CHECKING:
     from tradeoff.model import Alternative, Lottery
-    from tradeoff.sources import AnyProblem
+    from tradeoff.problem import Presentable
 
 JOINED = "\N{NO-BREAK SPACE}"
 
@@ -61,23 +61,23 @@ def explain(
         print_explanation(loaded, lottery)
 
 
-def lottery_of(problem: AnyProblem, best: Alternative, method: str | None, order: str | None) -> Lottery:
+def lottery_of(problem: Presentable, best: Alternative, method: str | None, order: str | None) -> Lottery:
     """Return the plan as a lottery, heaviest first; only plans with paths can be told in several ways."""
     from tradeoff.errors import ArgumentError
-    from tradeoff.presentation.problems import has_paths
     from tradeoff.presentation.stories import heaviest_first
 
     options: dict[str, Any] = {"method": method, "order": order}
     given = {name: value for name, value in options.items() if value is not None}
-    if given and not has_paths(problem):
+    if given and not problem.has_paths:
         name, value = next(iter(given.items()))
         raise ArgumentError(
             f"--{name} {value} is about the paths of a plan, but {problem.name!r} has no paths; leave out --{name}"
         )
-    return heaviest_first(problem.show(best, **given))
+    show: Any = problem.show  # a problem with paths takes more than the protocol says
+    return heaviest_first(show(best, **given))
 
 
-def draw(problem: AnyProblem, best: Alternative, lottery: Lottery, path: Path) -> None:
+def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) -> None:
     """Write the plan as an SVG file, and say so on stderr."""
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.sheet import plan_svg
@@ -90,7 +90,7 @@ def draw(problem: AnyProblem, best: Alternative, lottery: Lottery, path: Path) -
     click.echo(f"wrote {without_controls(str(path))}", err=True)
 
 
-def print_explanation(problem: AnyProblem, lottery: Lottery) -> None:
+def print_explanation(problem: Presentable, lottery: Lottery) -> None:
     """Print each story with its share, then the average."""
     from tradeoff.presentation.numbers import chance, share_words
     from tradeoff.presentation.sentences import plan_lead

@@ -12,10 +12,10 @@ from tradeoff.presentation.cards import amounts
 from tradeoff.presentation.numbers import amount, percent
 from tradeoff.presentation.problems import extent, instructions, notes, sizes
 from tradeoff.presentation.sentences import CANNOT_CHANGE
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 
-def print_problems(problems: Sequence[AnyProblem]) -> None:
+def print_problems(problems: Sequence[Presentable]) -> None:
     """Print problems with S, A, k, H."""
     made = table("name", "what", "kind", ">S", ">A", ">k", ">H")
     for problem in problems:
@@ -26,47 +26,47 @@ def print_problems(problems: Sequence[AnyProblem]) -> None:
     console().print("S states, A actions (or items), k objectives, H steps. Try: tradeoff show commute")
 
 
-def print_problem(problem: AnyProblem) -> None:
+def print_problem(problem: Presentable) -> None:
     """Print a problem's objectives with the best and worst that can be expected of each."""
-    out, frame = console(), problem.frame
+    out = console()
     _print_heading(problem)
     for paragraph in problem.about.split("\n\n"):
         if paragraph.strip():
             out.print(cell(" ".join(paragraph.split())), style="dim")
     made = table("objective", "better is", ">best", ">worst", ">counted from")
     for j, o in enumerate(problem.objectives):
-        ends = (amount(o, float(end[j])) for end in (frame.ideal, frame.nadir, frame.origin))
+        ends = (amount(o, float(end[j])) for end in (problem.ideal, problem.nadir, problem.origin))
         made.add_row(*map(cell, (o.name, "more" if o.goal == "max" else "less", *ends)))
     out.print(made)
     out.print(cell(f"Best and worst are expectations, one objective at a time. Reference: {problem.reference_name}."))
     print_notes(problem)
 
 
-def print_check(problem: AnyProblem) -> None:
+def print_check(problem: Presentable) -> None:
     """Print that a problem is valid, and what is worth knowing."""
     _print_heading(problem)
     print_notes(problem)
     console().print("valid", style="green")
 
 
-def print_notes(problem: AnyProblem, on_stderr: bool = False) -> None:
+def print_notes(problem: Presentable, on_stderr: bool = False) -> None:
     """Print what is worth knowing about a problem."""
     for note in notes(problem):
         console(on_stderr).print(cell(f"note: {note}"), style="yellow")
 
 
-def _print_heading(problem: AnyProblem) -> None:
+def _print_heading(problem: Presentable) -> None:
     console().print(Text.assemble(cell(problem.title, "bold"), f"  {extent(problem)}"))
 
 
-def print_solution(problem: AnyProblem, weights: Vector, best: Alternative) -> None:
+def print_solution(problem: Presentable, weights: Vector, best: Alternative) -> None:
     """Print the best plan for stated weights, and what to do."""
     out = console()
     made = table(
         "objective", ">weight", ">on average", ">of the possible gain", title=f"The best plan: {problem.title}"
     )
     for j, row in enumerate(amounts(problem, best)):
-        gained = percent(best.value[j]) if problem.frame.matters[j] else CANNOT_CHANGE
+        gained = percent(best.value[j]) if problem.matters[j] else CANNOT_CHANGE
         made.add_row(*map(cell, (row.name, f"{weights[j]:g}", row.amount, gained)))
     out.print(made)
     match instructions(problem, best):

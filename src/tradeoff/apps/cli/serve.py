@@ -6,10 +6,13 @@ Nothing heavy is imported before the command runs, so that ``tradeoff --help`` a
 from __future__ import annotations
 
 import functools
+import gc
+import ipaddress
 import logging
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from tradeoff.studies import Study
 
 STORE = "sqlite:///tradeoff.db"
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
+HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,27 +45,44 @@ store_option = click.option(
 
 @dataclass(frozen=True)
 class Place:
-    """Where the page is served."""
+    """Where the page is served, and to whom."""
 
     host: str
     port: int
     workers: int
     hosts: tuple[str, ...]
     browser: bool
+    limits: tuple[str, ...] = ()
+    visitor_header: str | None = None
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
+        from tradeoff.apps.web.limits import Limits
         from tradeoff.errors import ArgumentError
 
-        if self.host not in LOOPBACK_HOSTS and not self.hosts:
+        for name in self.hosts:
+            if name == "*":
+                raise ArgumentError(
+                    "--allowed-host '*' would let any web site talk to this server through a visitor's browser; "
+                    "give each name that people use, such as --allowed-host study.example.org"
+                )
+            if not HOST_NAME.fullmatch(name):
+                raise ArgumentError(f"--allowed-host {name} is not a name; give it without http:// and without a port")
+        local = all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in self.addresses())
+        if not local and not self.hosts:
             raise ArgumentError(
                 f"--host {self.host} lets other machines in; say under which name they know this one with "
                 "--allowed-host NAME, such as --allowed-host study.example.org"
             )
+        if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
+            raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
+        Limits.parse(self.limits)
 
-        for name in self.hosts:
-            if "/" in name or (":" in name and not (name.startswith("[") and name.endswith("]"))):
-                raise ArgumentError(f"--allowed-host {name} is not a name; give it without http:// and without a port")
+    def addresses(self) -> tuple[str, ...]:
+        """Return the numeric addresses to listen at; localhost has two."""
+        from tradeoff.apps.web.server import resolve
+
+        return resolve(self.host)
 
     def names(self) -> tuple[str, ...]:
         """Return the names under which the server answers."""
@@ -75,7 +97,7 @@ class Place:
 
 
 def listen_options(command: Command) -> Command:
-    """Add the options of where to listen to a command, which receives them as ``place``."""
+    """Add the options of where to listen and whom to serve to a command, which receives them as ``place``."""
 
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
@@ -85,13 +107,21 @@ def listen_options(command: Command) -> Command:
                   help="A name under which this machine is known to others; can be repeated.")  # fmt: skip
     @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
                   help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
+    @click.option("--limit", "limits", multiple=True, metavar="NAME=N",
+                  help="A limit on what visitors may ask: begins=120 (interviews begun by an address in ten minutes), "
+                       "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
+    @click.option("--visitor-header", metavar="NAME",
+                  help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
     @click.option(
         "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
     )
     @functools.wraps(command)
-    def run(host: str, port: int, hosts: tuple[str, ...], workers: int, browser: bool | None, **arguments: Any) -> Any:
+    def run(
+        host: str, port: int, hosts: tuple[str, ...], workers: int, limits: tuple[str, ...],
+        visitor_header: str | None, browser: bool | None, **arguments: Any,
+    ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
-        return command(place=Place(host, port, workers, hosts, opens), **arguments)
+        return command(place=Place(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
 
     return run  # type: ignore[return-value]
 
@@ -157,15 +187,15 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
 
 
 def one_thread_each() -> None:
-    """Keep the linear algebra of each request in its own thread; this must be said before NumPy is loaded."""
+    """Keep the linear algebra of each request in its own thread; call this before NumPy is loaded."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Place, source: Source | None) -> None:
-    """Serve a study until interrupted, and say where."""
+    """Serve a study until interrupted, and print where."""
     from tradeoff.apps.cli.output import working
-    from tradeoff.apps.web.server import Workers, check_address
+    from tradeoff.apps.web.server import Workers, check_port
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError
 
@@ -173,29 +203,52 @@ def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Pl
         raise ArgumentError(
             f"--workers {place.workers} needs PostgreSQL, which several processes can write to; use one worker here"
         )
-    port = check_address(place.host, place.port)
+    addresses = place.addresses()
+    port = check_port(addresses, place.port)
     with working("Getting ready ..."):
         app = application(store, study, problem, place)
     workers = Workers(work, (address, study.name, source, place, port), place.workers - 1)
     try:
-        listen(app, place.host, port, ready=lambda: announce(place, port, study))
+        listen(app, addresses, port, ready=lambda: announce(place, port, study))
     finally:
         workers.stop()
     click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
 
 
 def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
-    """Return the application, warmed up: the first person does not wait for compilers."""
+    """Return the application, warmed up, so that the first person does not wait for the compiler."""
     from tradeoff.apps.web.app import make_app
+    from tradeoff.apps.web.limits import Limits
     from tradeoff.apps.web.pages import warm_up
     from tradeoff.problems.mdp import MDP
     from tradeoff.studies import Desk
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     if isinstance(problem, MDP):
-        problem.threads = 1  # many people are served at once; each of them taking every core would only get in the way
+        problem.threads = 1  # many people are served at once: one core each
     warm_up(study, problem)
-    return make_app(Desk(study, problem, store), problem, hosts=place.names())
+    keep_collections_short()
+    return make_app(
+        Desk(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
+        visitor_header=place.visitor_header,
+    )  # fmt: skip
+
+
+def keep_collections_short() -> None:
+    """Let a garbage collection look only at what was made since the last full one, so that nobody waits long for it.
+
+    Solved directions and sessions are many and live long, but they hold no cycles: they go when the last reference does.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # Python puts a full collection off until a quarter of what the last one saw is new: let that be little
+    gc.set_threshold(*COLLECT_AFTER)
+    gc.callbacks.append(_freeze_survivors)
+
+
+def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()
 
 
 def work(address: str, name: str, source: Source | None, place: Place, port: int) -> None:
@@ -207,7 +260,7 @@ def work(address: str, name: str, source: Source | None, place: Place, port: int
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        listen(application(store, study, problem, place), place.host, port)
+        listen(application(store, study, problem, place), place.addresses(), port)
 
 
 def announce(place: Place, port: int, study: Study) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradeoff.apps.cli.serve import STORE, Asking, Place, listen_options, store_option, strategy_options
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
+
+if TYPE_CHECKING:
+    from tradeoff.stores import Log, Store
+    from tradeoff.studies import Study
 
 TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
 
@@ -93,9 +99,10 @@ def list_studies(store: str, links: str | None, as_json: bool) -> None:
             for link in () if as_json else found_links:
                 click.echo(link)
             return
-        found = [progress(opened, Study.read(opened, name)) for name in Study.names(opened)]
+        found, damaged = progress_of_all(opened)
     if as_json:
         emit(found)
+        report(damaged, "everything else is listed")
         return
     made = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
     made.columns[0].no_wrap, made.columns[0].overflow = True, "fold"  # export needs the whole name
@@ -104,23 +111,71 @@ def list_studies(store: str, links: str | None, as_json: bool) -> None:
         made.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
                                  row["finished"], row["flagged"], row["created"][:16])))  # fmt: skip
     console().print(made)
+    report(damaged, "everything else is listed")
 
 
-def progress(store: Any, made: Any) -> dict[str, Any]:
-    """Return how far a study is."""
+def progress_of_all(store: Store) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the progress of every study that can be read, and what cannot be read."""
+    from tradeoff.errors import StoreError
+    from tradeoff.studies import Study
+
+    found: list[dict[str, Any]] = []
+    damaged: list[str] = []
+    for name in Study.names(store):
+        try:
+            made = Study.read(store, name)
+        except StoreError as error:
+            damaged.append(f"the study {name!r} cannot be read: {error}")
+            continue
+        row, unreadable = progress(made, store.logs(name))
+        found.append(row)
+        damaged += damage_lines(name, unreadable)
+    return found, damaged
+
+
+def progress(made: Study, logs: Mapping[str, Log]) -> tuple[dict[str, Any], dict[int, str]]:
+    """Return how far a study is, and why some participants' logs cannot be read, by their number."""
+    from tradeoff.stores import DamagedError
     from tradeoff.studies.checks import flags
 
-    logs = list(store.logs(made.name).values())
-    return {
+    unreadable: dict[int, str] = {}
+    total: Counter[str] = Counter()
+    for number, log in enumerate(logs.values(), start=1):
+        if isinstance(log, DamagedError):
+            unreadable[number] = str(log)
+            continue
+        try:
+            answers = sum(event["event"] == "answer" for event in log)
+            finished, flagged = log[-1]["event"] == "end", "failed" in flags(log).values()
+        except (LookupError, TypeError) as error:
+            unreadable[number] = f"an event of the log cannot be used ({type(error).__name__}: {error})"
+            continue
+        total.update(answers=answers, finished=finished, flagged=flagged)
+    row = {
         "name": made.name,
         "problem": made.problem,
         "strategy": made.strategy,
         "people": len(logs),
-        "answers": sum(event["event"] == "answer" for events in logs for event in events),
-        "finished": sum(events[-1]["event"] == "end" for events in logs),
-        "flagged": sum("failed" in flags(events).values() for events in logs),
+        "answers": total["answers"],
+        "finished": total["finished"],
+        "flagged": total["flagged"],
+        "damaged": len(unreadable),
         "created": made.created,
     }
+    return row, unreadable
+
+
+def damage_lines(name: str, unreadable: Mapping[int, str]) -> list[str]:
+    """Return a line for each participant whose log cannot be read; the number stands for the secret link."""
+    return [f"participant {number} of the study {name!r} cannot be read: {why}" for number, why in unreadable.items()]
+
+
+def report(damaged: Sequence[str], rest: str) -> None:
+    """Raise a StoreError if something could not be read, after the rest is done."""
+    from tradeoff.errors import StoreError
+
+    if damaged:
+        raise StoreError("\n".join([*damaged, f"{rest}; restore what is damaged from a backup"]))
 
 
 @study.command()
@@ -140,17 +195,20 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
     from tradeoff.studies.export import export as write
+    from tradeoff.studies.export import unreadable
 
     with open_store(store, write=False) as opened, working("Reading the answers ..."):
         made = Study.read(opened, name)
         problem = Study.problem_of(opened, name)
         logs = opened.logs(name)
         written = write(made, problem, logs, out or Path(f"{name}.zip"), kind)
+        damaged = damage_lines(name, unreadable(problem, logs))
     if as_json:
-        emit({"people": len(logs), "written": [str(path) for path in written]})
-        return
-    for path in written:
-        click.echo(f"written: {path}")
+        emit({"people": len(logs) - len(damaged), "written": [str(path) for path in written]})
+    else:
+        for path in written:
+            click.echo(f"written: {path}")
+    report(damaged, "everything else is exported")
 
 
 @study.command()

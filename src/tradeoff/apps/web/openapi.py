@@ -107,7 +107,8 @@ WORDS = {
     413: "Too much was sent.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
-    503: "The answer was not saved; try again.",
+    429: "This address asks too much at once; try again after the seconds in Retry-After.",
+    503: "Nothing was saved, or the server is busy; try again after the seconds in Retry-After.",
 }
 ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
@@ -132,8 +133,10 @@ def _operation(
 @cache
 def document() -> Schema:
     """Return the OpenAPI document."""
-    read, write = (400, 404, 503), (400, 403, 404, 408, 409, 413, 415, 422, 503)
-    begin = _operation("begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 503))
+    read, write = (400, 404, 429, 503), (400, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+    begin = _operation(
+        "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
+    )
     followers = ("question", "answer", "undo", "recommendation")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers

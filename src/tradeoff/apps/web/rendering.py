@@ -23,8 +23,8 @@ from tradeoff.presentation.cards import Card
 from tradeoff.presentation.maps import map_layout
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import LONGEST, clipped
+from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, what_if
-from tradeoff.sources import AnyProblem
 
 STATIC = (Path(__file__).resolve().parent / "static", svg.STATIC)
 
@@ -84,7 +84,7 @@ def evenly(states: Sequence[str], most: int = FRAMES) -> tuple[str, ...]:
 class RenderCache:
     """What has been worked out of one problem so far: its map, lotteries, and parts of pages."""
 
-    def __init__(self, problem: AnyProblem) -> None:
+    def __init__(self, problem: Presentable) -> None:
         self.problem = problem
         self.layout = map_layout(problem)
         self.map_defs = None if self.layout is None else svg.map_defs(self.layout)
@@ -136,7 +136,11 @@ class RenderCache:
         return what_if(self.problem, Recommendation(alternative, np.frombuffer(weights), 0, ""))
 
 
-@lru_cache(PROBLEMS)
-def render_cache(problem: AnyProblem) -> RenderCache:
+def render_cache(problem: Presentable) -> RenderCache:
     """Return the cache of a problem, the same every time."""
+    return _render_cache(problem)
+
+
+@lru_cache(PROBLEMS)
+def _render_cache(problem: Any) -> RenderCache:
     return RenderCache(problem)

@@ -13,10 +13,10 @@ from tradeoff.apps.web.rendering import RenderCache, environment, render, render
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
-from tradeoff.presentation.problems import about, goal, has_paths, notes
+from tradeoff.presentation.problems import about, goal, notes
 from tradeoff.presentation.result import Given, answer_lines, certificate, result, what_ifs
 from tradeoff.presentation.text import clipped, one_line, paragraphs
-from tradeoff.sources import AnyProblem
+from tradeoff.problem import Presentable
 
 __all__ = [
     "Links", "admin_view", "environment", "message_view", "question_view", "render", "result_view", "start_view",
@@ -48,7 +48,7 @@ def _text(texts: Mapping[str, str], name: str) -> str:
     return texts.get(name) or DEFAULTS[name]
 
 
-def _title(problem: AnyProblem, texts: Mapping[str, str]) -> str:
+def _title(problem: Presentable, texts: Mapping[str, str]) -> str:
     return clipped(texts.get("title") or problem.title)
 
 
@@ -56,7 +56,7 @@ def _title(problem: AnyProblem, texts: Mapping[str, str]) -> str:
 
 
 def question_view(
-    problem: AnyProblem,
+    problem: Presentable,
     left: Alternative,
     right: Alternative,
     *,
@@ -104,7 +104,7 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
     return left.value.tobytes(), left.plan, right.value.tobytes(), right.plan, picture is not None
 
 
-def drawn_before(problem: AnyProblem, left: Alternative, right: Alternative, picture: Picture | None) -> bool:
+def drawn_before(problem: Presentable, left: Alternative, right: Alternative, picture: Picture | None) -> bool:
     """Return whether a question can be shown without drawing anything."""
     return render_cache(problem).has(_pair_key(left, right, picture))
 
@@ -113,7 +113,7 @@ def drawn_before(problem: AnyProblem, left: Alternative, right: Alternative, pic
 
 
 def result_view(
-    problem: AnyProblem,
+    problem: Presentable,
     recommendation: Recommendation,
     *,
     finished: bool,
@@ -149,13 +149,13 @@ def result_view(
 # --- other pages -----------------------------------------------------------------------------------------------------
 
 
-def start_view(problem: AnyProblem, *, texts: Mapping[str, str], action: str) -> dict[str, Any]:
+def start_view(problem: Presentable, *, texts: Mapping[str, str], action: str) -> dict[str, Any]:
     """Return the values of start.html: what it is about, how it works, and a button that begins it."""
     return {
         "title": _title(problem, texts),
         "welcome": paragraphs(_text(texts, "welcome")),
         "about": about(problem),
-        "what": "plans" if has_paths(problem) else "alternatives",
+        "what": "plans" if problem.has_paths else "alternatives",
         "objectives": [{"name": o.name, "unit": o.unit, "goal": goal(o)} for o in problem.objectives],
         "notes": notes(problem),
         "action": action,
