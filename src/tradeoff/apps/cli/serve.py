@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -97,8 +97,8 @@ class Place:
         return f"http://{name}:{port}"
 
 
-def takes_place(command: Command) -> Command:
-    """Give a command the options of where it listens and whom it serves; it receives them as ``place``."""
+def listen_options(command: Command) -> Command:
+    """Add the options of where to listen and whom to serve to a command, which receives them as ``place``."""
 
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
@@ -136,8 +136,8 @@ class Asking:
     seed: int
 
 
-def takes_asking(command: Command) -> Command:
-    """Give a command the options of how questions are chosen; it receives them as ``asking``."""
+def strategy_options(command: Command) -> Command:
+    """Add the options of the strategy to a command, which receives them as ``asking``."""
 
     @click.option("--strategy", default="careful", show_default=True, metavar="NAME",
                   help="How the questions are chosen.")  # fmt: skip
@@ -145,7 +145,7 @@ def takes_asking(command: Command) -> Command:
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
     @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
-                  help="Decides what is left to chance.")  # fmt: skip
+                  help="Random seed.")  # fmt: skip
     @functools.wraps(command)
     def run(strategy: str, options: tuple[str, ...], max_questions: int | None, seed: int, **arguments: Any) -> Any:
         one_thread_each()
@@ -159,10 +159,10 @@ def takes_asking(command: Command) -> Command:
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @store_option
-@takes_place
+@listen_options
 def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
 
@@ -206,7 +206,7 @@ def run(
     show_secret: bool = False,
 ) -> None:
     """Serve a study until interrupted, and say where; ``show_secret`` prints the address of its admin page."""
-    from tradeoff.apps.cli.main import working
+    from tradeoff.apps.cli.output import working
     from tradeoff.apps.web.server import Workers, check_port
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError

@@ -16,12 +16,12 @@ from tradeoff.apps.cli.serve import (
     Asking,
     Place,
     admin_command,
+    listen_options,
     store_option,
-    takes_asking,
-    takes_place,
+    strategy_options,
     without_password,
 )
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from tradeoff.stores import Log, Store
@@ -45,8 +45,8 @@ def study() -> None:
 
 @study.command(epilog=PROBLEM_HELP)
 @click.argument("name")
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @click.option("--checks/--no-checks", default=True, show_default=True,
               help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
@@ -66,7 +66,7 @@ def create(
     store: str,
 ) -> None:
     """Create a study: everything is fixed, and the problem is kept with it."""
-    from tradeoff.apps.cli.main import working
+    from tradeoff.apps.cli.output import working
     from tradeoff.errors import ArgumentError
     from tradeoff.stores import open_store
     from tradeoff.studies import Desk, Study
@@ -99,8 +99,7 @@ def create(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def list_studies(store: str, links: str | None, admin: str | None, as_json: bool) -> None:
     """List the studies, how many people take part, and how many have finished."""
-    from tradeoff.apps.cli.main import emit
-    from tradeoff.apps.cli.pages import cell, console, table
+    from tradeoff.apps.cli.output import cell, console, emit, table
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
@@ -205,7 +204,7 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
 
     A server may be running; what it has acknowledged is in the export.
     """
-    from tradeoff.apps.cli.main import emit, working
+    from tradeoff.apps.cli.output import emit, working
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
     from tradeoff.studies.export import export as write
@@ -251,7 +250,7 @@ def backup(file: Path, store: str) -> None:
 @study.command()
 @click.argument("name")
 @store_option
-@takes_place
+@listen_options
 def serve(name: str, store: str, place: Place) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
     from tradeoff.apps.cli.serve import one_thread_each, run
