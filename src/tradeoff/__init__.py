@@ -136,6 +136,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        import_module("tradeoff.presentation.notebook")  # notebooks show values of the library as tables
         return getattr(import_module(f"tradeoff.{_HOME[name]}"), name)
     raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
 

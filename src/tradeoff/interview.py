@@ -43,16 +43,12 @@ from tradeoff.log import (
 )
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies import STRATEGIES, start
-from tradeoff.strategies.base import Step, Strategy, Told
+from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, Strategy, StrategySpec, name_of, spec_of, start
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 __all__ = ["FORMAT", "READABLE", "VERSION", "Event", "Interview", "Record", "Side", "read_log", "side_of"]
 
 VERSION = __version__
-
-# Strategies that learn from any answer: what another version of them asked still counts.
-LEARNING = frozenset({"careful", "certified"})
 
 Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
 Clock: TypeAlias = Callable[[], datetime]
@@ -78,7 +74,7 @@ class Interview:
     def __init__(
         self,
         problem: Problem,
-        strategy: str = "careful",
+        strategy: AnyStrategy = "careful",
         *,
         max_questions: int | None = None,
         skip_implied: bool | None = None,
@@ -86,13 +82,12 @@ class Interview:
         clock: Clock = wall_clock,
         **options: Any,
     ) -> None:
-        """``strategy``: "careful" for people, "certified" for answers that are always right, or "paper".
+        """``strategy``: "careful" for people, "certified" for answers that are always right, "paper", or your own.
 
         ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers. ``sides`` is
         a seed that decides, question by question, which alternative is shown first.
         """
-        if not isinstance(strategy, str) or strategy not in STRATEGIES:
-            raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+        spec = spec_of(strategy)
         if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
             raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
         if sides is not None and type(sides) is not int:
@@ -103,19 +98,19 @@ class Interview:
             problem=problem.fingerprint,
             problem_name=getattr(problem, "name", ""),
             objectives=tuple(o.name for o in problem.objectives),
-            strategy=strategy,
+            strategy=name_of(strategy),
             settings={"max_questions": max_questions, "skip_implied": skip_implied, **options},
             sides=sides,
             at=steady.after(None),
         )
-        self._set_up(problem, header, header.to_json(), steady)
+        self._set_up(problem, spec, header, header.to_json(), steady)
         self._advance()  # options that the strategy cannot use are refused here
 
-    def _set_up(self, problem: Problem, header: Header, written: Event, clock: SteadyClock) -> None:
+    def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
         self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
         self.state = LogState(header)  # what the log says
         self.thinking: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext  # entered around all thinking
-        self._clock = clock
+        self._spec, self._clock = spec, clock
         self._events: list[Event] = [written]
         self._resumed = False
         # What the strategy knows, which may be less than the log says.
@@ -225,7 +220,7 @@ class Interview:
                 number, question, reply = record = self._untold[0]
                 if self._step is not None:  # it may have ended before it was told of a foreign answer
                     self._used.append(record)
-                    self._send(Told(question, reply) if number in self._foreign else reply)
+                    self._send(ForeignAnswer(question, reply) if number in self._foreign else reply)
                 self._untold.popleft()
         except BaseException:
             self._running = None
@@ -242,14 +237,14 @@ class Interview:
             else:
                 self._waiting[record[1].key].append(record)
         try:
-            self._running = start(self.strategy, self.problem, **self.state.header.settings)
+            self._running = start(self._spec, self.problem, **self.state.header.settings)
             self._move(lambda running: next(running))
         except (ArgumentError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if self._resumed:
                 raise LogError(f"the log's header cannot be used by this version: {error}") from error
             raise
 
-    def _send(self, reply: Reply | Told) -> None:
+    def _send(self, reply: Reply | ForeignAnswer) -> None:
         self._move(lambda running: running.send(reply))
 
     def _move(self, move: Callable[[Strategy], Step]) -> None:
@@ -363,19 +358,36 @@ class Interview:
     # --- resuming -----------------------------------------------------------------------------------------------------
 
     @classmethod
-    def resume(cls, problem: Problem, log: Iterable[Mapping[str, Any]], *, clock: Clock = wall_clock) -> Interview:
-        """Return the interview that wrote this log, at the same question, ready to go on."""
-        interview = cls.loaded(problem, list(log), clock=clock)
+    def resume(
+        cls,
+        problem: Problem,
+        log: Iterable[Mapping[str, Any]],
+        *,
+        strategy: AnyStrategy | None = None,
+        clock: Clock = wall_clock,
+    ) -> Interview:
+        """Return the interview that wrote this log, at the same question, ready to go on.
+
+        A strategy of your own must be given again: nothing that a log names is ever imported.
+        """
+        interview = cls.loaded(problem, list(log), strategy=strategy, clock=clock)
         interview._verify()
         return interview
 
     @classmethod
-    def loaded(cls, problem: Problem, log: Sequence[Mapping[str, Any]], *, clock: Clock = wall_clock) -> Interview:
+    def loaded(
+        cls,
+        problem: Problem,
+        log: Sequence[Mapping[str, Any]],
+        *,
+        strategy: AnyStrategy | None = None,
+        clock: Clock = wall_clock,
+    ) -> Interview:
         """Return the interview that wrote this log, not replayed yet: that is done when somebody looks."""
         header = header_of(log[0] if log else None)
-        _check_header(header, problem)
+        _check_problem(header, problem)
         interview = cls.__new__(cls)
-        interview._set_up(problem, header, dict(log[0]), SteadyClock(clock))
+        interview._set_up(problem, _spec_of(header, strategy), header, dict(log[0]), SteadyClock(clock))
         interview._resumed = True
         interview.extend(log[1:])
         return interview
@@ -406,7 +418,7 @@ class Interview:
             self._asked, self._asked_foreign = question, False
             return
         version = self.state.header.version
-        if version != VERSION and self.strategy in LEARNING:
+        if version != VERSION and self._spec.accepts_foreign_answers:
             self._asked = Question(
                 Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING)
             )
@@ -443,8 +455,8 @@ def side_of(seed: int | None, question: Question) -> Side:
     return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
 
 
-def _check_header(header: Header, problem: Problem) -> None:
-    """Raise a LogError unless the log is about this problem and its strategy is known."""
+def _check_problem(header: Header, problem: Problem) -> None:
+    """Raise a LogError unless the log is about this problem."""
     name = getattr(problem, "name", "")
     if header.problem != problem.fingerprint:
         why = "; its file has changed, or it was read with other options" if header.problem_name == name else ""
@@ -452,8 +464,18 @@ def _check_header(header: Header, problem: Problem) -> None:
             f"the log is about another problem ({header.problem_name!r:.80}, fingerprint {header.problem!r:.80}); "
             f"this one is {name!r} with fingerprint {problem.fingerprint!r}{why}"
         )
-    if header.strategy not in STRATEGIES:
+
+
+def _spec_of(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
+    """Return the strategy of a log: by its name, if it is installed, or as it is given."""
+    if strategy is not None and name_of(strategy) != header.strategy:
         raise LogError(
-            f"the log's header cannot be used by this version: there is no strategy {header.strategy!r:.80}; there are "
-            f"{', '.join(STRATEGIES)}"
+            f"the log was written with the strategy {header.strategy!r:.80}, not with {name_of(strategy)!r}; give that one"
         )
+    try:
+        return spec_of(header.strategy if strategy is None else strategy)
+    except ArgumentError as error:
+        raise LogError(
+            f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
+            "Interview.resume(problem, log, strategy=...)"
+        ) from None

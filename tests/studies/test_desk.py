@@ -17,8 +17,7 @@ from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
 from tradeoff.stores.memory import Memory
-from tradeoff.strategies.careful import Careful
-from tradeoff.strategies.oracle import Memory as Places
+from tradeoff.strategies import Strategy, StrategySpec, paper, registry
 from tradeoff.studies import Desk, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 
@@ -260,20 +259,30 @@ def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
 def test_an_answer_survives_a_strategy_that_fails_to_take_it_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    people = desk(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="careful")
+    broken = False
+
+    def fragile(problem: Any) -> Strategy:
+        inner = paper(problem)
+        step = next(inner)
+        while True:
+            reply = yield step
+            if broken:
+                raise MemoryError("no room")
+            try:
+                step = inner.send(reply)
+            except StopIteration as end:
+                return end.value
+
+    monkeypatch.setitem(registry.BUILT_IN, "fragile", StrategySpec(fragile))
+    people = desk(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="fragile")
     token = people.open()
+    broken = True
     people.answer(token, 1, Answer.FIRST)
-
-    def broken(*given: Any) -> None:
-        raise MemoryError("no room")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Careful, "learn", broken)
-        patched.setattr(Places, "recall", lambda self, place: None)
-        for again in (people, Desk(people.study, COFFEE, people.store)):  # also after a restart
-            with pytest.raises(MemoryError), again.session(token) as session:
-                session.ask()
-            assert [e["event"] for e in again.events(token)] == ["header", "question", "answer"]
+    for again in (people, Desk(people.study, COFFEE, people.store)):  # also after a restart
+        with pytest.raises(MemoryError), again.session(token) as session:
+            session.ask()
+        assert [e["event"] for e in again.events(token)] == ["header", "question", "answer"]
+    broken = False
     with people.session(token) as session:  # and once it works again, it goes on
         asked = session.ask()
         assert asked is not None and asked.turn == 2 and session.answered == 1

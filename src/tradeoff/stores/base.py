@@ -56,6 +56,9 @@ class Store(Protocol):
         A log that cannot be read is its DamagedError, so that one damaged log never hides the others.
         """
 
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, in the order they were begun, without reading them."""
+
     @property
     def shared(self) -> bool:
         """Whether other processes may write at the same time."""

@@ -64,7 +64,7 @@ class JsonLines:
                 "another file"
             )
         store._end = 0
-        _sync_folder(store.path.parent)
+        sync_folder(store.path.parent)
         return store
 
     @classmethod
@@ -198,7 +198,7 @@ def _lock(descriptor: int, path: Path) -> None:
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new file's name as durable as its content; Windows has no such thing and needs none."""
     if sys.platform == "win32":
         return

@@ -48,6 +48,11 @@ class Memory(Closing):
         """Return all logs of a folder."""
         return {name: self.read(folder, name) for name in self.names(folder)}  # in memory nothing is damaged
 
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has."""
+        with self._lock:
+            return {name: len(lines) for (where, name), lines in self._logs.items() if where == folder}
+
     @property
     def shared(self) -> bool:
         """Whether other processes may write at the same time."""

@@ -15,7 +15,7 @@ from tradeoff.log import fold
 from tradeoff.model import Alternative, Question
 from tradeoff.problem import Problem, dilute
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.strategies.oracle import memory_of
+from tradeoff.strategies.cache import memory_of
 
 DILUTED = 0.5  # how often the worse alternative is the better one
 

@@ -16,6 +16,7 @@ from tradeoff.apps.web import threads, views
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.log import SAID, write_log
+from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
@@ -65,8 +66,8 @@ def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str
     with contextlib.nullcontext() if _drawn(desk, session) else session.interview.thinking():
         view = views.question_view(
             desk.problem,
-            asked.question,
-            left=asked.left,
+            asked.a,
+            asked.b,
             turn=asked.turn,
             at_most=at_most,
             recommendation=recommendation,
@@ -83,7 +84,7 @@ def _drawn(desk: Desk, session: Session) -> bool:
     if not session.ready:
         return False
     asked = session.next()
-    return asked is None or views.drawn_before(desk.problem, asked.question, asked.left, _picture(desk))
+    return asked is None or views.drawn_before(desk.problem, asked.a, asked.b, _picture(desk))
 
 
 async def answer(request: Request) -> Response:
@@ -135,7 +136,7 @@ def _result_page(desk: Desk, token: str, session: Session, notice: str) -> str:
         found,
         finished=session.finished,
         links=_links(desk, token),
-        answers=session.history(),
+        answers=[as_shown(*given) for given in session.history()],
         conflicts=conflicts,
         texts=desk.study.texts,
         notice=notice,
