@@ -10,7 +10,7 @@ import pytest
 from tests.studies.test_session import COFFEE
 from tradeoff import Answer
 from tradeoff.stores.memory import Memory
-from tradeoff.studies import Desk, Study
+from tradeoff.studies import Sessions, Study
 from tradeoff.studies.computing import BusyError, ComputeQueue
 
 
@@ -76,11 +76,11 @@ def test_too_many_that_wait_are_refused_and_nothing_is_lost() -> None:
     assert queue.waiting == 0
 
 
-def made(queue: ComputeQueue, **given: Any) -> Desk:
+def made(queue: ComputeQueue, **given: Any) -> Sessions:
     study = Study.of(COFFEE, "tasting", checks=False, **given)
     store = Memory()
     study.keep(store, COFFEE)
-    return Desk(study, COFFEE, store, queue=queue)
+    return Sessions(study, COFFEE, store, queue=queue)
 
 
 def test_what_needs_no_computing_does_not_wait_for_those_who_compute() -> None:
@@ -111,7 +111,7 @@ def test_what_needs_no_computing_does_not_wait_for_those_who_compute() -> None:
             session.ask()
         with pytest.raises(BusyError):
             people.open()
-        restarted = Desk(people.study, COFFEE, people.store, queue=queue)
+        restarted = Sessions(people.study, COFFEE, people.store, queue=queue)
         restarted.undo(bob)  # nor does the log have to be replayed to add to it
         assert [e["event"] for e in people.events(bob)] == ["header", "question", "answer", "retraction"]
     finally:

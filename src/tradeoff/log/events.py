@@ -36,13 +36,17 @@ class Sided:
 
     left: Side
 
+    def turned(self, reply: Reply) -> Reply:
+        """Return a reply about the first and the second as one about A and B, or the other way round."""
+        return reply if reply is None or self.left == "first" else reply.swapped
+
     def reply(self, said: Said) -> Reply:
         """Return what a person means who chooses a side."""
         match said:
             case "left":
-                return Answer(self.left)
+                return self.turned(Answer.FIRST)
             case "right":
-                return Answer(self.left).swapped
+                return self.turned(Answer.SECOND)
             case "same":
                 return Answer.SAME
             case "skip":
@@ -50,13 +54,15 @@ class Sided:
 
     def said(self, reply: Reply) -> Said:
         """Return the side that a reply chooses."""
-        match reply:
+        match self.turned(reply):
             case None:
                 return "skip"
             case Answer.SAME:
                 return "same"
-            case _:
-                return "left" if reply.value == self.left else "right"
+            case Answer.FIRST:
+                return "left"
+            case Answer.SECOND:
+                return "right"
 
 
 @dataclass(frozen=True, eq=False)

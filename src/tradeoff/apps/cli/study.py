@@ -92,7 +92,7 @@ def create(
     from tradeoff.errors import ArgumentError
     from tradeoff.sources import runs_code
     from tradeoff.stores import open_store
-    from tradeoff.studies import Desk, Study
+    from tradeoff.studies import Sessions, Study
 
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
@@ -104,8 +104,8 @@ def create(
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
-        desk = Desk(made, problem, opened)
-        tokens = [desk.invite() for _ in range(participants)]
+        sessions = Sessions(made, problem, opened)
+        tokens = [sessions.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")

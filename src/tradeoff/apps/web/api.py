@@ -17,20 +17,20 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
 from tradeoff.presentation.data import question_data, recommendation_data
 from tradeoff.sources import AnyProblem
-from tradeoff.studies import Desk, Session
+from tradeoff.studies import Session, Sessions
 
 LARGEST_TURN = 10**9
 
 
 async def begin(request: Request) -> Response:
     """Begin an interview."""
-    desk, problem = _desk(request), request.app.state.problem
-    if not desk.study.open:
+    sessions, problem = _sessions(request), request.app.state.problem
+    if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
     await _body(request, {})
 
-    token = await threads.begin(desk)
-    data = await visit(desk, token, lambda session: state_data(problem, session))
+    token = await threads.begin(sessions)
+    data = await visit(sessions, token, lambda session: state_data(problem, session))
     return JSONResponse({"id": token, **data}, 201)
 
 
@@ -47,7 +47,7 @@ async def answers(request: Request) -> Response:
         raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
     reply = None if said == "skip" else Answer(said)
     await visit(
-        _desk(request), request.path_params["id"], lambda session: session.tell(turn, reply), turn=turn,
+        _sessions(request), request.path_params["id"], lambda session: session.tell(turn, reply), turn=turn,
         quick=lambda session: session.state.shown is not None,
     )  # fmt: skip
     return await _next_question(request)
@@ -58,7 +58,7 @@ async def undo(request: Request) -> Response:
     given = await _body(request, {"turn": int, "number": int})
     try:
         await visit(
-            _desk(request), request.path_params["id"],
+            _sessions(request), request.path_params["id"],
             lambda session: session.undo(given.get("number"), turn=given.get("turn")),
         )  # fmt: skip
     except ArgumentError as error:  # well said, but there is no such answer now
@@ -71,7 +71,7 @@ async def recommendation(request: Request) -> Response:
     problem = request.app.state.problem
 
     found = await visit(
-        _desk(request), request.path_params["id"],
+        _sessions(request), request.path_params["id"],
         lambda session: recommended_data(problem, session),
     )  # fmt: skip
     return JSONResponse(found)
@@ -84,7 +84,7 @@ async def openapi(request: Request) -> Response:
 
 async def _next_question(request: Request) -> Response:
     problem = request.app.state.problem
-    data = await visit(_desk(request), request.path_params["id"], lambda session: state_data(problem, session))
+    data = await visit(_sessions(request), request.path_params["id"], lambda session: state_data(problem, session))
     return JSONResponse(data)
 
 
@@ -112,9 +112,9 @@ def recommended_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
 # --- reading what was sent -------------------------------------------------------------------------------------------
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.sessions
+    return sessions
 
 
 async def _body(request: Request, fields: dict[str, type], required: tuple[str, ...] = ()) -> dict[str, Any]:

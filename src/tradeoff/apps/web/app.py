@@ -20,7 +20,7 @@ from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import DamagedError, MissingError
-from tradeoff.studies import Desk, TurnError
+from tradeoff.studies import Sessions, TurnError
 from tradeoff.studies.computing import BusyError
 
 STATIC = Path(__file__).parent / "static"
@@ -29,7 +29,7 @@ log = logging.getLogger("tradeoff.web")
 
 
 def make_app(
-    desk: Desk,
+    sessions: Sessions,
     problem: AnyProblem,
     *,
     hosts: Iterable[str] = LOOPBACK,
@@ -58,8 +58,8 @@ def make_app(
         },
     )
     app.router.redirect_slashes = False
-    app.state.desk, app.state.problem = desk, problem
-    app.state.overview = admin.Overview(desk, problem)
+    app.state.sessions, app.state.problem = sessions, problem
+    app.state.overview = admin.Overview(sessions, problem)
     return Guard(Limiter(app, limits or Limits(), visitor_header), hosts)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tradeoff.stores import ConflictError
-from tradeoff.studies import Desk, Session
+from tradeoff.studies import Session, Sessions
 from tradeoff.studies.computing import WAITING
 
 Result = TypeVar("Result")
@@ -21,7 +21,7 @@ SESSION_THREADS = WAITING + 64
 DISK_THREADS = 32
 
 _locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-_sessions = ThreadPoolExecutor(SESSION_THREADS, thread_name_prefix="tradeoff session")
+_pool = ThreadPoolExecutor(SESSION_THREADS, thread_name_prefix="tradeoff session")
 _disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="tradeoff disk")
 
 
@@ -30,13 +30,13 @@ async def aside(work: Callable[..., Result], *given: Any) -> Result:
     return await asyncio.get_running_loop().run_in_executor(_disk, partial(work, *given))
 
 
-async def begin(desk: Desk, caller: Hashable = None) -> str:
+async def begin(sessions: Sessions, caller: Hashable = None) -> str:
     """Return the token of a new session."""
-    return await asyncio.get_running_loop().run_in_executor(_sessions, desk.open, caller)
+    return await asyncio.get_running_loop().run_in_executor(_pool, sessions.open, caller)
 
 
 async def visit(
-    desk: Desk,
+    sessions: Sessions,
     token: str,
     work: Callable[[Session], Result],
     *,
@@ -49,7 +49,7 @@ async def visit(
     ``turn`` is the turn that the person has come to, if known. Where ``quick`` says that there is nothing to compute the
     work is done at once: handing it to a thread and back would take longer, above all while other threads compute.
     """
-    done = desk.at_once(token, turn, work, quick)
+    done = sessions.at_once(token, turn, work, quick)
     if done is not None:
         result, saved = done
         if saved is None:
@@ -60,4 +60,4 @@ async def visit(
     # One thread at a time for each person: whoever sends a hundred requests at once waits for themselves only.
     lock = _locks.setdefault(token, asyncio.Lock())
     async with lock:
-        return await asyncio.get_running_loop().run_in_executor(_sessions, desk.do, token, work, caller)
+        return await asyncio.get_running_loop().run_in_executor(_pool, sessions.do, token, work, caller)

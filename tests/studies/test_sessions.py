@@ -18,19 +18,19 @@ from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
 from tradeoff.stores.memory import Memory
 from tradeoff.strategies import Strategy, StrategySpec, paper, registry
-from tradeoff.studies import Desk, Study, TurnError
+from tradeoff.studies import Sessions, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 
 
-def desk(store: Any = None, **given: Any) -> Desk:
+def sessions(store: Any = None, **given: Any) -> Sessions:
     study = Study.of(COFFEE, "tasting", **{"strategy": "paper", **given})
     opened = store or Memory()
     study.keep(opened, COFFEE)
-    return Desk(study, COFFEE, opened)
+    return Sessions(study, COFFEE, opened)
 
 
 def test_what_was_answered_is_in_the_store_before_anybody_hears_of_it() -> None:
-    people = desk()
+    people = sessions()
     token = people.open()
     for turn in (1, 2, 3):
         people.answer(token, turn, Answer.FIRST)
@@ -41,7 +41,7 @@ def test_what_was_answered_is_in_the_store_before_anybody_hears_of_it() -> None:
 
 
 def test_a_link_that_nobody_has_is_missing_and_takes_no_memory() -> None:
-    people = desk()
+    people = sessions()
     for token in ("a" * 22, "../x", "", "x" * 300, "é"):
         with pytest.raises(MissingError), people.session(token):
             pass
@@ -58,7 +58,7 @@ def test_what_could_not_be_written_did_not_happen() -> None:
             super().append(*given, **named)
 
     store = Full()
-    people = desk(store)
+    people = sessions(store)
     token = people.open()
     people.answer(token, 1, Answer.FIRST)
     store.full = True
@@ -75,13 +75,13 @@ def test_what_could_not_be_written_did_not_happen() -> None:
 
 def test_two_desks_on_one_store_never_both_take_a_turn(tmp_path: Path) -> None:
     with open_store(f"folder:{tmp_path}") as store:
-        one = desk(store)
-        two = Desk(one.study, COFFEE, store)
+        one = sessions(store)
+        two = Sessions(one.study, COFFEE, store)
         token = one.open()
         for turn in range(1, 7):
             taken: list[str] = []
 
-            def answer(people: Desk, reply: Answer, turn: int = turn, taken: list[str] = taken) -> None:
+            def answer(people: Sessions, reply: Answer, turn: int = turn, taken: list[str] = taken) -> None:
                 try:
                     people.answer(token, turn, reply)
                     taken.append(reply.value)
@@ -100,8 +100,8 @@ def test_two_desks_on_one_store_never_both_take_a_turn(tmp_path: Path) -> None:
 
 
 def test_the_oldest_live_session_is_forgotten_and_read_again() -> None:
-    people = desk()
-    small = Desk(people.study, COFFEE, people.store, live=2)
+    people = sessions()
+    small = Sessions(people.study, COFFEE, people.store, live=2)
     tokens = [small.open() for _ in range(4)]
     for token in tokens:
         small.answer(token, 1, Answer.FIRST)
@@ -110,11 +110,11 @@ def test_the_oldest_live_session_is_forgotten_and_read_again() -> None:
     assert len(small._live) == 2
 
 
-def finished_study(tmp_path: Path, people: int = 4, strategy: str = "careful") -> Desk:
+def finished_study(tmp_path: Path, people: int = 4, strategy: str = "careful") -> Sessions:
     study = Study.of(COFFEE, "tasting", strategy=strategy, seed=7, texts={"title": "=1+1"})
     store = open_store(f"sqlite:///{tmp_path / 'study.db'}")
     study.keep(store, COFFEE)
-    made = Desk(study, COFFEE, store)
+    made = Sessions(study, COFFEE, store)
     for i in range(people):
         token = made.open()
         with made.session(token) as session:
@@ -188,7 +188,7 @@ def read_table(path: Path) -> list[dict[str, Any]]:
 
 
 def test_an_export_overwrites_nothing_and_an_empty_one_has_its_columns(tmp_path: Path) -> None:
-    people = desk()
+    people = sessions()
     (tmp_path / "x.zip").write_bytes(b"mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "events.jsonl").write_bytes(b"mine")
@@ -206,7 +206,7 @@ def test_no_cell_is_taken_for_a_formula() -> None:
 
 
 def test_people_who_fail_a_check_are_flagged_and_kept() -> None:
-    people = desk()
+    people = sessions()
     token = people.open()
     with people.session(token) as session:
         while (asked := session.ask()) is not None:
@@ -274,11 +274,11 @@ def test_an_answer_survives_a_strategy_that_fails_to_take_it_in(
                 return end.value
 
     monkeypatch.setitem(registry.BUILT_IN, "fragile", StrategySpec(fragile))
-    people = desk(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="fragile")
+    people = sessions(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="fragile")
     token = people.open()
     broken = True
     people.answer(token, 1, Answer.FIRST)
-    for again in (people, Desk(people.study, COFFEE, people.store)):  # also after a restart
+    for again in (people, Sessions(people.study, COFFEE, people.store)):  # also after a restart
         with pytest.raises(MemoryError), again.session(token) as session:
             session.ask()
         assert [e["event"] for e in again.events(token)] == ["header", "question", "answer"]
@@ -293,14 +293,14 @@ def test_an_answer_survives_a_strategy_that_fails_to_take_it_in(
 
 def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -> None:
     """Whether or not the server was restarted in between, the check has an event of its own before its answer."""
-    people = desk()
+    people = sessions()
     token = people.open()
     for turn in (1, 2, 3):
         people.answer(token, turn, Answer.FIRST)
     with people.session(token) as session:
         assert session.ask().check == "dominated"  # type: ignore[union-attr]
         session.undo(3)
-    again = Desk(people.study, COFFEE, people.store)
+    again = Sessions(people.study, COFFEE, people.store)
     with again.session(token) as session:
         while (asked := session.ask()) is not None and asked.check is None:
             session.tell(asked.turn, Answer.FIRST)
@@ -315,7 +315,7 @@ def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
     study = Study.of(COFFEE, "tasting", checks=False)
     with open_store(f"sqlite:///{tmp_path / 'x.db'}") as store:
         study.keep(store, COFFEE)
-        people = Desk(study, COFFEE, store)
+        people = Sessions(study, COFFEE, store)
         token = people.open()
 
         def answer(session: Any) -> None:

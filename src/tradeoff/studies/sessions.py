@@ -45,7 +45,7 @@ class _Live:
     caller: Hashable = None  # whose turn it takes to compute
 
 
-class Desk:
+class Sessions:
     """One study's people."""
 
     def __init__(
