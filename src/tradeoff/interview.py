@@ -10,11 +10,9 @@ was taken back, even if the strategy comes to it by another way.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -31,7 +29,6 @@ from tradeoff.log import (
     Header,
     LogEvent,
     LogState,
-    Reply,
     Retracted,
     Shown,
     Side,
@@ -40,17 +37,18 @@ from tradeoff.log import (
     event_of,
     header_of,
     read_log,
+    side_of,
 )
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, Strategy, StrategySpec, name_of, spec_of, start
+from tradeoff.running import Record, Run
+from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 __all__ = ["FORMAT", "READABLE", "VERSION", "Event", "Interview", "Record", "Side", "read_log", "side_of"]
 
 VERSION = __version__
 
-Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
 Clock: TypeAlias = Callable[[], datetime]
 
 
@@ -114,18 +112,13 @@ class Interview:
         self._events: list[Event] = [written]
         self._resumed = False
         # What the strategy knows, which may be less than the log says.
-        self._unseen: deque[LogEvent] = deque()  # recorded since
+        self._unseen: deque[tuple[int, LogEvent]] = deque()  # recorded since, with their position in the log
         self._answers: list[Record] = []  # those not taken back
         self._untold: deque[Record] = deque()  # of these, what the running strategy was not told yet
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
         self._asked: Question | None = None  # the question that waits for an answer
         self._asked_foreign = False
-        self._running: Strategy | None = None
-        self._waiting: dict[bytes, deque[Record]] = {}  # answers whose question the strategy has not come to
-        self._used: list[Record] = []
-        self._step: Step | None = None
-        self._final: Recommendation | None = None
-        self._found: Recommendation | None = None  # the recommendation, once somebody looked
+        self._run: Run | None = None  # None: begin anew
 
     # --- recording ----------------------------------------------------------------------------------------------------
 
@@ -135,9 +128,13 @@ class Interview:
 
     def record(self, event: LogEvent) -> None:
         """Add an event to the log. The strategy takes it in when somebody looks."""
+        self._append(event, event.to_json())
+
+    def _append(self, event: LogEvent, written: Event) -> None:
         self.state.apply(event)
-        self._events.append(event.to_json())
-        self._unseen.append(event)
+        self._events.append(written)
+        if isinstance(event, Asked | Answered | Skipped | Retracted):  # checks and the end are not for the strategy
+            self._unseen.append((self.state.length, event))
 
     def tell(self, answer: Answer | str) -> None:
         """Record the answer to the question that was asked; anything else is refused and changes nothing."""
@@ -170,34 +167,39 @@ class Interview:
 
     def _last_used(self) -> int:
         """Return the number of the last answer that the strategy uses, wherever it uses it."""
-        if self._unseen and isinstance(last := self._unseen[-1], Answered | Skipped):
+        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Skipped):
             return last.number  # it will be used next
-        self._think()
-        if not self._used:
+        used = self._think().used
+        if not used:
             raise ArgumentError("there is no answer to take back")
-        return max(number for number, _, _ in self._used)
+        return max(number for number, _, _ in used)
 
     # --- thinking -----------------------------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
-        """Whether the next question is known, so that looking takes no time."""
-        return not self._unseen and not self._untold and self._running is not None
+        """Whether the next question and the recommendation are known, so that looking takes no time."""
+        return self._is_current() and self._run is not None and self._run.recommended
 
-    def _think(self) -> None:
+    def _is_current(self) -> bool:
+        return not self._unseen and not self._untold and self._run is not None
+
+    def _think(self) -> Run:
         """Bring the strategy to where the log is."""
-        if not self.ready:
+        if not self._is_current():
             with self.thinking():
                 self._take_in()
                 self._advance()
+        assert self._run is not None
+        return self._run
 
     def _take_in(self) -> None:
         """Take in what was recorded, up to where the strategy would have to think of a question nobody has seen yet."""
         while self._unseen:
-            match event := self._unseen[0]:
+            position, event = self._unseen[0]
+            match event:
                 case Asked():
-                    self._advance()
-                    self._compare(event)
+                    self._compare(event, self._advance(), f"event {position} of the log")
                 case Answered() | Skipped():
                     assert self._asked is not None
                     record = (event.number, self._asked, event.answer)
@@ -208,56 +210,31 @@ class Interview:
                     self._asked = None
                 case Retracted():
                     self._answers = [record for record in self._answers if record[0] != event.number]
-                    self._asked = self._running = None
+                    self._asked = self._run = None
             self._unseen.popleft()
 
-    def _advance(self) -> None:
+    def _advance(self) -> Run:
         """Move the strategy to the first question without an answer. If it fails, it begins anew next time."""
         try:
-            if self._running is None:
-                self._begin()
+            if self._run is None:
+                own = [record for record in self._answers if record[0] not in self._foreign]
+                self._untold = deque(record for record in self._answers if record[0] in self._foreign)
+                self._run = self._begun(own)
             while self._untold:
-                number, question, reply = record = self._untold[0]
-                if self._step is not None:  # it may have ended before it was told of a foreign answer
-                    self._used.append(record)
-                    self._send(ForeignAnswer(question, reply) if number in self._foreign else reply)
+                self._run.tell(self._untold[0], foreign=self._untold[0][0] in self._foreign)
                 self._untold.popleft()
         except BaseException:
-            self._running = None
+            self._run = None
             raise
+        return self._run
 
-    def _begin(self) -> None:
-        """Run the strategy from the beginning with the answers that stand."""
-        self._untold.clear()
-        self._used, self._final, self._found = [], None, None
-        self._waiting = defaultdict(deque)
-        for record in self._answers:
-            if record[0] in self._foreign:
-                self._untold.append(record)
-            else:
-                self._waiting[record[1].key].append(record)
+    def _begun(self, answers: list[Record]) -> Run:
         try:
-            self._running = start(self._spec, self.problem, **self.state.header.settings)
-            self._move(lambda running: next(running))
+            return Run(self._spec, self.problem, self.state.header.settings, answers)
         except (ArgumentError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             if self._resumed:
                 raise LogError(f"the log's header cannot be used by this version: {error}") from error
             raise
-
-    def _send(self, reply: Reply | ForeignAnswer) -> None:
-        self._move(lambda running: running.send(reply))
-
-    def _move(self, move: Callable[[Strategy], Step]) -> None:
-        """Move the strategy on, and past every question whose answer is already there."""
-        assert self._running is not None
-        self._found = None
-        try:
-            self._step = move(self._running)
-            while known := self._waiting.get(self._step.question.key):
-                self._used.append(known.popleft())
-                self._step = self._running.send(self._used[-1][2])
-        except StopIteration as end:
-            self._step, self._final = None, end.value
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -281,10 +258,10 @@ class Interview:
 
     def next(self) -> Shown | None:
         """Return what ``ask`` would ask, and on which side each alternative would be, without asking it."""
-        self._think()
-        if self._step is None:
+        step = self._think().step
+        if step is None:
             return None
-        question = self._step.question
+        question = step.question
         return Shown(question, self.left if self._is_asked(question) else side_of(self.sides, question))
 
     def _is_asked(self, question: Question) -> bool:
@@ -309,34 +286,25 @@ class Interview:
     @property
     def finished(self) -> bool:
         """Whether nothing is left to ask."""
-        self._think()
-        return self._step is None
+        return self._think().step is None
 
     @property
     def recommendation(self) -> Recommendation:
         """What is recommended now: the final word, or the best estimate so far."""
-        self._think()
-        if self._found is None:
-            with self.thinking():
-                found = self._final if self._step is None else self._step.recommend()
-            assert found is not None
-            # A strategy counts the answers it has used, in its order; everybody else knows them by their numbers.
-            used = [number for number, _, _ in self._used]
-            doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
-            self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
-        return self._found
+        run = self._think()
+        with contextlib.nullcontext() if run.recommended else self.thinking():
+            return run.recommendation()
 
     @property
     def at_most(self) -> int | None:
         """The most questions that can still come, the pending one included; None if the strategy cannot tell."""
-        self._think()
-        return 0 if self._step is None else self._step.left
+        step = self._think().step
+        return 0 if step is None else step.left
 
     @property
     def answers(self) -> tuple[Record, ...]:
         """The answers that the strategy has used, in its order: (number, question, answer or None if skipped)."""
-        self._think()
-        return tuple(self._used)
+        return tuple(self._think().used)
 
     def conflicts(self) -> tuple[Record, ...]:
         """Return the smallest set of answers that cannot all hold for any weights and precision; empty if all can.
@@ -395,10 +363,7 @@ class Interview:
     def extend(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Add events that followed those of this log, such as another process has written, without replaying them."""
         for event in events:
-            found = event_of(event, self.state.length + 1)
-            self.state.apply(found)
-            self._events.append(dict(event))
-            self._unseen.append(found)
+            self._append(event_of(event, self.state.length + 1), dict(event))
 
     def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Add events that followed those of this log, and check that the strategy asks what they say it asked."""
@@ -411,20 +376,20 @@ class Interview:
             if not self._answers:
                 self._advance()
 
-    def _compare(self, event: Asked) -> None:
+    def _compare(self, event: Asked, run: Run, where: str) -> None:
         """Take a question as it was asked then; one of another version is learned from, where the strategy can."""
-        question = None if self._step is None else self._step.question
+        question = None if run.step is None else run.step.question
         if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
             self._asked, self._asked_foreign = question, False
             return
         version = self.state.header.version
-        if version != VERSION and self._spec.accepts_foreign_answers:
+        whole = len(event.first) == len(event.second) == len(self.problem.objectives)
+        if whole and version != VERSION and self._spec.accepts_foreign_answers:
             self._asked = Question(
                 Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING)
             )
             self._asked_foreign = True
             return
-        where = f"event {self.state.length - len(self._unseen) + 1} of the log"
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
         side, now = ("second", question.second) if _same(event.first, question.first) else ("first", question.first)
@@ -442,17 +407,6 @@ class Interview:
 def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
     """Return whether an alternative in a log is this one, but for the last digits of another machine."""
     return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
-
-
-def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: by chance, but the same whenever it is asked again.
-
-    Without a seed it is always the first.
-    """
-    if seed is None:
-        return "first"
-    values = np.round(np.concatenate([question.first.value, question.second.value]), 9) + 0.0
-    return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
 
 
 def _check_problem(header: Header, problem: Problem) -> None:

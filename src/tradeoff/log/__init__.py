@@ -30,6 +30,7 @@ from tradeoff.log.events import (
     Skipped,
     event_of,
     header_of,
+    side_of,
     word,
 )
 from tradeoff.log.lines import Lines, read_log, unfinished, write_log
@@ -65,6 +66,7 @@ __all__ = [
     "fold",
     "header_of",
     "read_log",
+    "side_of",
     "unfinished",
     "word",
     "write_log",

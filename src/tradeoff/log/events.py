@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
+
+import numpy as np
 
 from tradeoff.errors import LogError
 from tradeoff.model import Alternative, Answer, Question
@@ -81,6 +84,17 @@ class Shown(Sided):
     def b(self) -> Alternative:
         """The alternative on the right."""
         return self.question.second if self.left == "first" else self.question.first
+
+
+def side_of(seed: int | None, question: Question) -> Side:
+    """Return which alternative of a question is shown first: by chance, but the same whenever it is asked again.
+
+    Without a seed it is always the first.
+    """
+    if seed is None:
+        return "first"
+    values = np.round(np.concatenate([question.first.value, question.second.value]), 9) + 0.0
+    return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

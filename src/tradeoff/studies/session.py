@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.errors import ArgumentError, TradeoffError
-from tradeoff.interview import Clock, Interview, Record, side_of, wall_clock
+from tradeoff.interview import Clock, Interview, Record, wall_clock
 from tradeoff.log import (
     Asked,
     CheckAnswered,
@@ -25,6 +25,7 @@ from tradeoff.log import (
     Reply,
     Shown,
     Side,
+    side_of,
 )
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
@@ -198,7 +199,7 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        """Whether the next question is known, so that looking takes no time."""
+        """Whether the next question and the recommendation are known, so that looking takes no time."""
         return self.interview.ready and (self._pair is not None or self._due() != "dominated")
 
     @property
