@@ -311,12 +311,16 @@ class Interview:
 
         Any of them can be taken back with ``undo(number)``.
         """
-        cone = Cone.orthant(len(self.problem.objectives), 1.0)
-        given = {number: (number, question, answer) for number, question, answer in self.answers if answer is not None}
-        with self.thinking():
-            for number, question, answer in given.values():
-                cone = cone.add(half_spaces(question.difference, answer.sign), number)
-            return tuple(given[number] for number in cone.conflict())  # type: ignore[index]
+        run = self._think()
+        if run.conflicts is None:
+            with self.thinking():
+                cone = Cone.orthant(len(self.problem.objectives), 1.0)
+                given = {number: (number, question, answer) for number, question, answer in run.used}
+                for number, question, answer in run.used:
+                    if answer is not None:
+                        cone = cone.add(half_spaces(question.difference, answer.sign), number)
+                run.conflicts = tuple(given[number] for number in cone.conflict())  # type: ignore[index]
+        return run.conflicts
 
     @property
     def log(self) -> tuple[Event, ...]:

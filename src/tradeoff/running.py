@@ -26,6 +26,7 @@ class Run:
         self.step: Step | None = None  # the question it waits at; None at its end
         self._final: Recommendation | None = None
         self._found: Recommendation | None = None
+        self.conflicts: tuple[Record, ...] | None = None  # the answers that contradict each other, once somebody looked
         self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in answers:
             self._waiting[record[1].key].append(record)
@@ -42,7 +43,7 @@ class Run:
 
     def _move(self, move: Callable[[], Step]) -> None:
         """Move the strategy on, and past every question whose answer is there."""
-        self._found = None
+        self._found = self.conflicts = None
         try:
             self.step = move()
             while known := self._waiting.get(self.step.question.key):

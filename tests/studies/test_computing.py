@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.studies.test_session import COFFEE
 from tradeoff import Answer
+from tradeoff.apps.web.app import make_app
+from tradeoff.log import read_log
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.computing import BusyError, ComputeQueue
@@ -120,3 +124,32 @@ def test_what_needs_no_computing_does_not_wait_for_those_who_compute() -> None:
     with restarted.session(bob) as session:
         asked = session.ask()
         assert asked is not None and asked.turn == 3
+
+
+def test_the_page_and_the_api_say_that_they_are_busy_and_the_rest_is_served() -> None:
+    queue = ComputeQueue(slots=1, waiting=0)
+    people = made(queue)
+    ann, bob = people.open(), people.open()
+    app = make_app(people, COFFEE)
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=app, client=("192.0.2.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            page, result = await client.get(f"/i/{ann}"), await client.get(f"/i/{ann}/result")
+            assert page.status_code == result.status_code == 200
+            with queue.slot("heavy"):
+                assert (await client.get("/health")).status_code == 200
+                assert (await client.get(f"/i/{ann}")).text == page.text  # drawn before
+                assert (await client.get(f"/i/{ann}/result")).text == result.text
+                assert len(read_log((await client.get(f"/i/{bob}/log")).text)) == 2
+                done = await client.post(f"/i/{ann}/answer", data={"turn": "1", "answer": "left"})
+                assert done.status_code == 303 and [e["event"] for e in people.events(ann)][-1] == "answer"
+                sent = await client.post(f"/api/interviews/{bob}/answers", json={"turn": 1, "answer": "first"})
+                assert [e["event"] for e in people.events(bob)][-1] == "answer"  # recorded, though not thought about
+                begun = await client.post("/start")
+                for busy in (await client.get(f"/i/{ann}"), sent, begun):
+                    assert busy.status_code == 503 and int(busy.headers["retry-after"]) > 0
+            assert (await client.get(f"/i/{ann}")).status_code == 200
+            assert (await client.get(f"/api/interviews/{bob}/question")).json()["turn"] == 2
+
+    asyncio.run(ask())

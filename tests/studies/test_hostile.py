@@ -53,11 +53,10 @@ def hostile(source: str, kept: bool) -> None:
 
 
 @pytest.mark.parametrize("source", ["python:evil:problem", "gym:evil:Env-v0", "mo-gym:evil:Env-v0"])
-@pytest.mark.parametrize("kept", [True, False])
-@pytest.mark.parametrize("command", ["export", "list", "serve"])
+@pytest.mark.parametrize(
+    ("command", "kept"), [("export", True), ("export", False), ("list", True), ("list", False), ("serve", False)]
+)
 def test_a_database_that_was_sent_runs_nothing(folder: Path, source: str, kept: bool, command: str) -> None:
-    if command == "serve" and kept:
-        pytest.skip("it would serve: the problem is in the database")
     hostile(source, kept)
     words = ["study", command, *([] if command == "list" else ["tasting"]), "--store", "sqlite:///sent.db"]
     done = run(*words)

@@ -29,7 +29,7 @@ async def begin(request: Request) -> Response:
         raise HTTPException(403, "this study is open only to those who were given a link")
     await _body(request, {})
 
-    token = await threads.begin(sessions)
+    token = await threads.begin(sessions, request.scope.get("visitor"))
     data = await visit(sessions, token, lambda session: state_data(problem, session))
     return JSONResponse({"id": token, **data}, 201)
 
@@ -72,7 +72,7 @@ async def recommendation(request: Request) -> Response:
 
     found = await visit(
         _sessions(request), request.path_params["id"],
-        lambda session: recommended_data(problem, session),
+        lambda session: recommended_data(problem, session), caller=request.scope.get("visitor"),
     )  # fmt: skip
     return JSONResponse(found)
 
@@ -84,7 +84,10 @@ async def openapi(request: Request) -> Response:
 
 async def _next_question(request: Request) -> Response:
     problem = request.app.state.problem
-    data = await visit(_sessions(request), request.path_params["id"], lambda session: state_data(problem, session))
+    data = await visit(
+        _sessions(request), request.path_params["id"], lambda session: state_data(problem, session),
+        caller=request.scope.get("visitor"),
+    )  # fmt: skip
     return JSONResponse(data)
 
 

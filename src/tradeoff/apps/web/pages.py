@@ -44,7 +44,7 @@ async def begin(request: Request) -> Response:
     sessions = _sessions(request)
     if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    token = await threads.begin(sessions)
+    token = await threads.begin(sessions, request.scope.get("visitor"))
     return _to(f"/i/{token}")
 
 
@@ -53,7 +53,7 @@ async def question(request: Request) -> Response:
     sessions, token, notice = _sessions(request), _token(request), _notice(request)
     page = await visit(
         sessions, token, lambda session: _question_page(sessions, token, session, notice), turn=_turn(request),
-        quick=partial(_drawn, sessions),
+        quick=partial(_drawn, sessions), caller=request.scope.get("visitor"),
     )  # fmt: skip
     return _to(f"/i/{token}/result") if page is None else HTMLResponse(page)
 
@@ -123,24 +123,33 @@ async def undo(request: Request) -> Response:
 async def result(request: Request) -> Response:
     """Show what was found out so far."""
     sessions, token, notice = _sessions(request), _token(request), _notice(request)
-    return HTMLResponse(await visit(sessions, token, lambda session: _result_page(sessions, token, session, notice)))
+    return HTMLResponse(
+        await visit(
+            sessions,
+            token,
+            lambda session: _result_page(sessions, token, session, notice),
+            caller=request.scope.get("visitor"),
+        )
+    )
 
 
 def _result_page(sessions: Sessions, token: str, session: Session, notice: str) -> str:
     session.ask()
-    found = session.recommendation
+    found, history = session.recommendation, session.history()
     settled = found.complete  # a strategy that allows for slips has dealt with what contradicts the rest
     conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
-    view = views.result_view(
-        sessions.problem,
-        found,
-        finished=session.finished,
-        links=_links(sessions, token),
-        answers=[as_shown(*given) for given in session.history()],
-        conflicts=conflicts,
-        texts=sessions.study.texts,
-        notice=notice,
-    )
+    drawn = views.result_drawn_before(sessions.problem, found)
+    with contextlib.nullcontext() if drawn else session.interview.thinking():
+        view = views.result_view(
+            sessions.problem,
+            found,
+            finished=session.finished,
+            links=_links(sessions, token),
+            answers=[as_shown(*given) for given in history],
+            conflicts=conflicts,
+            texts=sessions.study.texts,
+            notice=notice,
+        )
     return views.render("result.html", **view)
 
 
