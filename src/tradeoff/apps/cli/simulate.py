@@ -56,9 +56,9 @@ def simulate(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Ask many simulated users, and show how many questions they needed and how good their plans are.
+    """Ask many simulated users.
 
-    A user's weights are drawn uniformly at random. Regret is relative: the share of the best possible gain that the
+    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random. Regret is relative: the share of the best possible gain that the
     recommended plan misses. For comparison, the regret without any questions, with equal weights, is shown as well.
     """
     from tradeoff import population
