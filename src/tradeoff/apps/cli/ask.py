@@ -87,7 +87,9 @@ def ask(
     precision: float | None,
     as_json: bool,
 ) -> None:
-    """Find the plan that is best for you by choosing between two alternatives, a few times.
+    """Find the plan that is best for you.
+
+    You are asked a few times which of two alternatives you would rather have.
 
     \b
     a, b        A or B is better for you
