@@ -15,7 +15,7 @@ from tradeoff.log import fold
 from tradeoff.model import Alternative, Question
 from tradeoff.problem import Problem, dilute
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.strategies.cache import memory_of
+from tradeoff.strategies.cache import cache_of
 
 DILUTED = 0.5  # how often the worse alternative is the better one
 
@@ -23,7 +23,7 @@ DILUTED = 0.5  # how often the worse alternative is the better one
 def dominated_pair(problem: Problem) -> Question:
     """Return a question whose first alternative is better in everything that can be changed."""
     k = len(problem.objectives)
-    (best,) = memory_of(problem).best(np.full((1, k), 1 / k))  # worked out once for everybody
+    (best,) = cache_of(problem).best(np.full((1, k), 1 / k))  # worked out once for everybody
     if isinstance(problem, Catalogue):
         real = _worse_item(problem, best)
         if real is not None:
