@@ -26,7 +26,7 @@ class Server:
         self.output = folder / f"server-{time.monotonic_ns()}.txt"
         with self.output.open("wb") as out:
             self.process = Child(
-                [str(TOOL), *words, "--no-browser", "--show-admin", *([] if "--port" in words else ["--port", "0"])],
+                [str(TOOL), *words, "--no-browser", *([] if "--port" in words else ["--port", "0"])],
                 stdout=out, stderr=subprocess.STDOUT, cwd=folder,
             )  # fmt: skip
         try:

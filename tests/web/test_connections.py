@@ -10,7 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.processes import Child, until
 from tests.web.servers import TOOL, Server, begin
 
 
@@ -138,19 +137,3 @@ def test_two_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
         for connection in idle:
             connection.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def test_the_admin_address_is_printed_once(tmp_path: Path) -> None:
-    """Where the output goes to a file or a journal, a later start does not repeat the secret."""
-
-    def said(*words: str) -> str:
-        output = tmp_path / "output.txt"
-        with output.open("wb") as out:
-            call = [str(TOOL), "serve", "coffee", "--strategy", "paper", "--no-browser", "--port", "0", *words]
-            with Child(call, stdout=out, stderr=subprocess.STDOUT, cwd=tmp_path) as process:
-                until(lambda: "Stop with" in output.read_text() or process.poll() is not None, "a server's start")
-        return output.read_text()
-
-    assert "/admin/" in said()
-    assert "/admin/" not in (again := said()) and "--show-admin" in again
-    assert "/admin/" in said("--show-admin")

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -54,7 +54,6 @@ class Place:
     browser: bool
     limits: tuple[str, ...] = ()
     visitor_header: str | None = None
-    show_admin: bool = False
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
@@ -113,21 +112,16 @@ def takes_place(command: Command) -> Command:
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
     @click.option("--visitor-header", metavar="NAME",
                   help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
-    @click.option("--show-admin/--hide-admin", default=None,
-                  help="Print the secret address of the admin page (default: on a terminal, and for a new study).")  # fmt: skip
     @click.option(
         "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
     )
     @functools.wraps(command)
     def run(
         host: str, port: int, hosts: tuple[str, ...], workers: int, limits: tuple[str, ...],
-        visitor_header: str | None, show_admin: bool | None, browser: bool | None, **arguments: Any,
+        visitor_header: str | None, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
-        terminal = sys.stdout.isatty()
-        opens = terminal if browser is None else browser
-        shows = terminal if show_admin is None else show_admin
-        place = Place(host, port, workers, hosts, opens, limits, visitor_header, shows)
-        return command(place=place, **arguments)
+        opens = sys.stdout.isatty() if browser is None else browser
+        return command(place=Place(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
 
     return run  # type: ignore[return-value]
 
@@ -169,10 +163,10 @@ def takes_asking(command: Command) -> Command:
 @store_option
 @takes_place
 def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
-    """Ask people in the browser: a page with two alternatives at a time, and the result at the end.
+    """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
 
-    Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
-    everyone was. It needs no network.
+    Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
+    where everybody was. It needs no network.
     """
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
@@ -184,7 +178,6 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
         if name in Study.names(opened):
             study = Study.read(opened, name)
         else:
-            place = replace(place, show_admin=True)  # once; a log that is kept should not repeat the secret
             study = Study.of(
                 problem, name, strategy=asking.strategy, settings=asking.settings, seed=asking.seed, checks=False,
                 source=source.data(),
@@ -219,7 +212,7 @@ def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Pl
         listen(app, addresses, port, ready=lambda: announce(place, port, study))
     finally:
         workers.stop()
-    click.echo("\nStopped. Everything is kept; the same command continues.", err=True)
+    click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
 
 
 def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
@@ -271,15 +264,12 @@ def work(address: str, name: str, source: Source | None, place: Place, port: int
 
 
 def announce(place: Place, port: int, study: Study) -> None:
-    """Print where the page is, and open it."""
+    """Say where the page is, and open it."""
     import webbrowser
 
     address = place.address(port)
     click.echo(f"Answer questions at  {address}/")
-    if place.show_admin:
-        click.echo(f"Watch the answers at {address}/admin/{study.admin}")
-    else:
-        click.echo("Watch the answers at the secret address that was printed before, or with --show-admin.")
+    click.echo(f"Watch the answers at {address}/admin/{study.admin}")
     click.echo("Stop with Ctrl-C.")
     sys.stdout.flush()
     if place.browser:
