@@ -1,27 +1,27 @@
 import os
+import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import postgresql, processes
 
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
 # How the tests are started must not matter: children get the default signals, and what people set for their own programs
 # (colours, proxies, limits of tradeoff) does not reach the tests. Nothing here leaves this machine.
 processes.restore_signals()
-OF_THE_PERSON = (
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLUMNS",
-    "LINES",
-    "BROWSER",
-    "PYTHONWARNINGS",
-)
+COLOURS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
 for name in list(os.environ):
-    if name in OF_THE_PERSON or name.startswith("TRADEOFF_") or name.lower().endswith("_proxy"):
+    if (
+        name in (*COLOURS, "BROWSER", "PYTHONWARNINGS")
+        or name.startswith("TRADEOFF_")
+        or name.lower().endswith("_proxy")
+    ):
         del os.environ[name]
 
 # Examples may take long on a busy machine. Where a change is judged (CI) the same examples are drawn each time, so that a
@@ -30,6 +30,30 @@ slow = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "prin
 settings.register_profile("ci", max_examples=200, derandomize=True, **slow)
 settings.register_profile("dev", max_examples=50, **slow)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_runtest_setup() -> None:
+    """Let what draws from the global generators draw the same numbers, whichever tests came before."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return none_skipped((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return none_skipped((yield))
+
+
+def none_skipped(report: Report) -> Report:
+    """Return the report; where changes are judged, a test that was skipped has failed."""
+    if os.environ.get("CI") and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"with CI set no test may be skipped: {report.longreprtext}"
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

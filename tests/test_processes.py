@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import signal
 import subprocess
 import sys
@@ -81,6 +82,21 @@ def test_a_process_that_is_left_behind_is_named() -> None:
 def test_a_reserved_port_is_given_once() -> None:
     ports = [processes.reserved_port() for _ in range(50)]
     assert len(set(ports)) == 50
+
+
+@pytest.mark.parametrize(
+    "skipping", ["def test(): pytest.skip('no browser')", "pytest.importorskip('no_such_package')"]
+)
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_skipped_test_is_never_taken_for_one_that_passed(tmp_path: Path, skipping: str, judged: bool) -> None:
+    (tmp_path / "test_it.py").write_text(f"import pytest\n{skipping}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", "pyproject.toml", str(tmp_path)]
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
+    done = processes.run(command, cwd=ROOT, env=others | ({"CI": "true"} if judged else {}))
+    reason = "no browser" if "browser" in skipping else "no_such_package"
+    assert reason in done.stdout  # in any case it is said
+    assert ("1 skipped" in done.stdout) == (not judged)
+    assert ("1 failed" in done.stdout or "1 error" in done.stdout) == judged and (done.returncode in (1, 2)) == judged
 
 
 def test_tests_start_processes_only_in_one_way() -> None:

@@ -65,4 +65,4 @@ def test_ci_calls_the_commands_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     readme = (ROOT / "README.md").read_text()
     (test_command,) = re.findall(r"^python -m pip install .* && python -m pytest.*$", readme, re.MULTILINE)
-    assert test_command in script.splitlines()
+    assert test_command in map(str.strip, script.splitlines())

@@ -355,7 +355,7 @@ def test_programs_that_cannot_be_planned_with_are_refused_with_the_reason(
         ("bad.jani", "[" * 200_000, "parse error"),
         ("bad.jani", "{}", "Storm cannot read it"),
         ("bad.drn", "rubbish", "Could not parse line 'rubbish'"),
-        ("bad.drn", "@type: MDP\n@nr_states\n99999999999999\n@model\nstate 0 init\n", "Storm cannot read it"),
+        ("bad.drn", "@type: MDP\n@nr_states\n99999999999999\n@model\nstate 0 init\n", "more than 2 GiB"),
         ("bad.tra", "mdp\n0 0 0 1\n", "no file 'bad.lab' beside it"),
     ],
 )

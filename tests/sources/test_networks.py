@@ -467,7 +467,7 @@ def test_files_are_read_as_networkx_reads_them(seed: int, tmp_path: Path) -> Non
     assert listed(iter(found.edges)) == listed(directed.edges(data=True))
     by_file = tradeoff.load(f"network:{path}", origin="0", destination="5", objectives="c0,c1")
     by_graph = tradeoff.load(graph, origin=0, destination=5, objectives="c0,c1")
-    assert [o.tolist() for o in by_file._corners.values] == [o.tolist() for o in by_graph._corners.values]
+    assert [o.tolist() for o in by_file.supported.values] == [o.tolist() for o in by_graph.supported.values]
 
 
 def test_defaults_and_the_direction_of_single_edges_count(tmp_path: Path) -> None:

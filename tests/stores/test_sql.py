@@ -305,6 +305,34 @@ def test_two_who_open_a_new_database_at_once_make_it_once(postgresql_address: st
         assert sorted(store.names("people")) == ["ann", "bob", "cid"]
 
 
+def test_a_process_has_at_most_ten_connections_so_that_nine_fit_into_a_hundred(postgresql_address: str) -> None:
+    import psycopg
+
+    from tradeoff.stores.postgresql import CONNECTIONS
+
+    assert 9 * CONNECTIONS < 97  # PostgreSQL keeps three of its 100 for its administrator
+    most: list[int] = []
+    stop = threading.Event()
+    with psycopg.connect(postgresql_address, autocommit=True) as watcher, open_store(postgresql_address) as store:
+        store.create("people", "ann", [HEADER])
+
+        def look() -> None:
+            while not stop.is_set():
+                store.logs("people")
+
+        def watch() -> None:
+            mine = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            for after in range(1, 60):
+                store.append("people", "ann", [{"event": "answer"}], after=after)
+                most.append(watcher.execute(mine).fetchall()[0][0])
+            stop.set()
+
+        together(watch, *[look] * 30, within=120)
+    assert 2 <= max(most) <= CONNECTIONS
+
+
 # --- addresses -------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -43,9 +44,14 @@ class Server:
 
     @property
     def admin(self) -> str:
-        found = re.search(r"/admin/\S+", self.output.read_text())
-        assert found is not None
-        return found.group()
+        """The path of the admin page: printed at the first start, and by a command that later starts name."""
+        said = self.output.read_text()
+        if found := re.search(r"/admin/\S+", said):
+            return found.group()
+        command = re.search(r"address of the admin page: tradeoff (.*)", said)
+        assert command is not None
+        words = [str(TOOL), *shlex.split(command.group(1))]
+        return subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=True).stdout.strip()
 
     @property
     def port(self) -> int:

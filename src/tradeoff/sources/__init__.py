@@ -57,6 +57,10 @@ OBJECTS = {
 
 NAMES_OF_FILES = {"file", "npz", "table", "log", "network", "umb", "prism", "jani", "drn", "explicit"}
 
+# Reading these imports modules that the name chooses, or calls their code. The others only read data: files are parsed,
+# Storm builds models in a process of its own, and a Minari dataset is refused where its environment would have to be made.
+RUN_CODE = {"python", "gym", "mo-gym"}
+
 
 def examples() -> list[str]:
     """Return the names of the bundled problems."""
@@ -90,6 +94,19 @@ def load(source: object, **options: Any) -> AnyProblem:
     except OSError as error:
         shown = str(source) if len(str(source)) <= 300 else str(source)[:297] + "..."
         raise ProblemError(f"{shown} cannot be read: {error.strerror}; check the name and the permissions") from None
+
+
+def runs_code(source: str | Path) -> bool:
+    """Return whether ``load(source)`` would import or call code that the name chooses.
+
+    A name that comes from a file, a log or a database must not be loaded where this is true: only from the command
+    line, or from Python.
+
+    >>> runs_code("python:os:abort"), runs_code("gym:FrozenLake-v1"), runs_code("coffee"), runs_code("python.toml")
+    (True, True, False, False)
+    """
+    scheme, colon, _ = str(source).partition(":")
+    return isinstance(source, str) and bool(colon) and scheme in RUN_CODE
 
 
 def _check_file(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -27,6 +28,8 @@ _PLAIN = {mark: re.compile(rf"[+-]?(?:\d+{re.escape(mark)}?\d*|{re.escape(mark)}
 # Thousands in groups of three, separated by what is not the decimal mark.
 _GROUPED = {mark: re.compile(rf"[+-]?[0-9]{{1,3}}([{other}'’\s])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:{re.escape(mark)}[0-9]*)?")
             for mark, other in ((".", ","), (",", "."))}  # fmt: skip
+# Any number of cells that are plain numbers, each with a line of its own.
+_COLUMN = re.compile(rf"(?:[ \t]*+{_PLAIN['.'].pattern}[ \t]*+\n)*+", re.ASCII)
 _ALMOST = re.compile(rf"[+-]?[{CURRENCIES}\s]*[+-]?\d[\d.,'’\s]*[%‰{CURRENCIES}\s]*")
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\.?")
 _POINTED = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
@@ -84,6 +87,28 @@ def amount(cell: object, decimal: str | None = None) -> float | None:
         case _:
             return None
     return found if math.isfinite(found) else None
+
+
+def plain_numbers(cells: Sequence[object]) -> list[float] | None:
+    """Return a column of numbers if ``amount`` would find one in each cell whatever the decimal point is; None otherwise.
+
+    This is many times faster than to look at each cell.
+
+    >>> plain_numbers(["1", " 2.5", "-3e2"]), plain_numbers(["1", "1,299"]), plain_numbers([1, 2.5])
+    ([1.0, 2.5, -300.0], None, [1.0, 2.5])
+    """
+    kinds = set(map(type, cells))
+    if kinds == {str}:
+        text = "\n".join(cells) + "\n"  # type: ignore[arg-type]
+        if text.count("\n") != len(cells) or max(map(len, cells)) > LONGEST_NUMBER or not _COLUMN.fullmatch(text):  # type: ignore[arg-type]
+            return None
+    elif not kinds <= {int, float}:
+        return None
+    try:
+        found = [float(cell) for cell in cells]  # type: ignore[arg-type]
+    except OverflowError:
+        return None
+    return found if all(map(math.isfinite, found)) else None
 
 
 def kind_of(cell: object, decimal: str | None = None) -> Kind:

@@ -6,25 +6,38 @@ Storm builds the model and writes it as a UMB file, which is then read like any 
 from __future__ import annotations
 
 import json
+import math
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import memory_limit
+from tradeoff.problems.memory import GIB, memory_limit
 from tradeoff.sources.explicit_models import REFUSED, Wanted, wanted
+from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.options import library, listed
+from tradeoff.sources.progress import report
 from tradeoff.sources.tables import shortened
 from tradeoff.sources.umb import read_model
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 LARGEST_FILE = 1 << 30
-LEAST_MEMORY = 1 << 30  # Storm itself takes some
+# What Storm may use unless TRADEOFF_SECONDS and TRADEOFF_MEMORY say otherwise: for any file, and for its size.
+SECONDS = 8  # of computing; enough for a million states
+BYTES_PER_SECOND = 1 << 20
+MEMORY = 2 * GIB
+BYTES_PER_BYTE = 20
+LEAST_MEMORY = 256 << 20  # Storm itself takes some
+WAITING = 60  # times the seconds of computing: a worker that takes so long by the clock hangs
 KINDS = {"ctmdp": "ctmc", "smg": "game", "csg": "game", "tsg": "game", "popta": "pta", "ha": "pta", "sha": "pta"}
 REWARD_FILES = {".srew": "state_rewards", ".trew": "transition_rewards"}
 
@@ -135,26 +148,76 @@ def _read(path: Path, task: dict[str, Any], asked: Wanted) -> MDP:
         library("stormpy", "checker", f"reading {path.name}")
     if path.stat().st_size > LARGEST_FILE:
         raise ProblemError(f"{path} has more than {LARGEST_FILE >> 20} MB; write such a model as a UMB file")
+    seconds, memory = _budget(path.stat().st_size)
     with TemporaryDirectory(prefix="tradeoff-") as folder:
         umb, said = Path(folder, "model.umb"), Path(folder, "said.json")
-        memory = max(LEAST_MEMORY, memory_limit())
-        whole = task | {"path": str(path.resolve()), "umb": str(umb), "said": str(said), "memory": memory}
-        # -P: the folder of the worker is not a place to import from.
-        done = subprocess.run(
-            [sys.executable, "-P", str(WORKER)], input=json.dumps(whole), text=True, capture_output=True, check=False
-        )
+        whole = task | {
+            "path": str(path.resolve()), "umb": str(umb), "said": str(said),
+            "memory": memory, "seconds": seconds, "parent": os.getpid(),
+        }  # fmt: skip
+        code, errors = _run_worker(json.dumps(whole), path.name, seconds)
         if not said.is_file():
-            raise ProblemError(f"{path}: {_ending(done.returncode, done.stderr)}")
-        _check_said(path, json.loads(said.read_text(encoding="utf-8")))
+            raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}")
+        answer = json.loads(said.read_text(encoding="utf-8"))
+        if answer.get("memory"):
+            raise TooLargeError(f"{path}: {_too_large(memory)}")
+        _check_said(path, answer)
         return read_model(umb, asked, path)
 
 
-def _ending(code: int, errors: str) -> str:
-    """Return what a worker that said nothing died of."""
+def _budget(size: int) -> tuple[int, int]:
+    """Return the seconds of computing and the bytes of memory that Storm may use for a file of this size."""
+    seconds = math.ceil(seconds_limit(SECONDS + size // BYTES_PER_SECOND))
+    memory = memory_limit()
+    if "TRADEOFF_MEMORY" not in os.environ:
+        memory = min(memory, MEMORY + BYTES_PER_BYTE * size)
+    return seconds, max(LEAST_MEMORY, memory)
+
+
+def _run_worker(task: str, name: str, seconds: int) -> tuple[int, str]:
+    """Return the exit status of the worker and what it wrote to its standard error; it never outlives this call."""
+    # -P: the folder of the worker is not a place to import from.
+    command = [sys.executable, "-P", str(WORKER)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, text=True, errors="replace") as worker:
+        given: str | None = task
+        began = time.monotonic()
+        try:
+            while True:
+                try:
+                    _, errors = worker.communicate(given, timeout=0.5)
+                    return worker.returncode, errors
+                except subprocess.TimeoutExpired:
+                    waited = time.monotonic() - began
+                    report(f"Storm reads {name}", int(waited))
+                    if waited > WAITING * seconds:
+                        worker.kill()
+                        return -signal.SIGXCPU, ""
+                given = None
+        except BaseException:  # such as KeyboardInterrupt
+            worker.kill()
+            raise
+
+
+def _too_large(memory: int) -> str:
+    return (
+        f"Storm needs more than {memory / GIB:.3g} GiB of memory for it; make the model smaller, or allow more through "
+        "the environment variable TRADEOFF_MEMORY (in GiB)"
+    )
+
+
+def _ending(code: int, errors: str, seconds: int, memory: int) -> str:
+    """Return why a worker ended without an answer."""
+    if code == -signal.SIGXCPU:
+        return (
+            f"Storm did not finish within {seconds} seconds of computing; make the model smaller, or allow more through the "
+            "environment variable TRADEOFF_SECONDS"
+        )
+    if "MemoryError" in errors:
+        return _too_large(memory)
     if code < 0:
         return (
-            f"Storm could not read it, and was ended by signal {-code}; it may be nested too deeply, or too large for "
-            "this machine's memory"
+            f"Storm could not read it, and was ended by signal {-code}; it may be nested too deeply, or need more than "
+            f"{memory / GIB:.3g} GiB of memory (TRADEOFF_MEMORY allows more)"
         )
     last = errors.strip().splitlines()[-1:] or [f"it ended with {code}"]
     return f"Storm could not be run: {shortened(last[0])[1:-1]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 import time
 from array import array
@@ -15,12 +14,16 @@ import numpy as np
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.problems.layer import Int
+from tradeoff.problems.memory import GIB, memory_limit, resident_memory
 from tradeoff.sources.forking import Fork, NotExactError
-from tradeoff.sources.snapshots import ChangedOurMind, Memory, check_single, frozen
+from tradeoff.sources.progress import report
+from tradeoff.sources.snapshots import ChangedOurMind, Memory, check_single, frozen, kept
 
 MOST_STATES = 1_000_000
 MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states
-EXPLORING = 20.0  # seconds of computing, where observations are continuous and so there may be no end
+EXPLORING = 300.0  # seconds of computing, unless TRADEOFF_SECONDS says otherwise
+EXPLORING_ENDLESS = 20.0  # the same where observations are continuous or pictures, so that there may be no end
+CHECKED_EVERY = 256  # states between two looks at the memory
 MOST_RUNS_PER_STEP = 50  # random outcomes of one action in one state, on average, once there were MANY_RUNS
 MANY_RUNS = 100_000
 ALTERNATIVES = 3  # memories with the same index whose behaviour is compared
@@ -50,6 +53,7 @@ class StateSpace:
     known: list[str] = field(default_factory=list)  # the attributes that memories are made of
     steps: int | None = None  # after so many steps it always ends
     notes: list[str] = field(default_factory=list)
+    drawable: bool = True  # whether ``saved`` has all that is drawn
 
     def branches(self, state: int) -> slice:
         """Return the rows that begin in a state; rows are sorted by it."""
@@ -66,16 +70,21 @@ def reward_row(reward: Any) -> tuple[float, ...]:
 
 
 def enumerate_states(
-    env: Any, actions: Sequence[Any], depth: int | None, most: int = MOST_STATES, seconds: float | None = None
+    env: Any,
+    actions: Sequence[Any],
+    depth: int | None,
+    most: int = MOST_STATES,
+    seconds: float = EXPLORING,
+    name: str = "the environment",
 ) -> StateSpace:
     """Return all states of an (unwrapped) environment that can be reached in ``depth`` steps.
 
-    Raises NotExactError where that cannot be done exactly, there are more than ``most``, or they are not all found
-    after so many ``seconds`` of computing. The environment is left as it was found.
+    Raises NotExactError where that cannot be done exactly or there are more than ``most``, and OutOfBudgetError if they are
+    not all found after so many ``seconds`` of computing or in the memory there is. The environment is left as it was found.
     """
     check_single(env)
     fork = Fork()
-    explorer = Explorer(env, actions, fork, depth, most, seconds)
+    explorer = Explorer(env, actions, fork, depth, most, seconds, name)
     explorer.memory.begin()
     try:
         with fork.everywhere():
@@ -84,6 +93,10 @@ def enumerate_states(
         explorer.memory.end()
     explorer.check_against_real(found)
     return found
+
+
+class OutOfBudgetError(NotExactError):
+    """The states were not all found with the time or memory there is; another machine might find them."""
 
 
 class _UnlikeError(Exception):
@@ -115,10 +128,18 @@ class Explorer:
     """The search through the states of one environment, breadth first."""
 
     def __init__(
-        self, env: Any, actions: Sequence[Any], fork: Fork, depth: int | None, most: int, seconds: float | None
+        self,
+        env: Any,
+        actions: Sequence[Any],
+        fork: Fork,
+        depth: int | None,
+        most: int,
+        seconds: float,
+        name: str,
     ) -> None:
-        self.env, self.actions, self.fork, self.depth, self.most = env, actions, fork, depth, most
+        self.env, self.actions, self.fork, self.depth, self.most, self.name = env, actions, fork, depth, most, name
         self.seconds, self.began = seconds, time.process_time()
+        self.room, self.resident = memory_limit(), resident_memory()
         self.memory = Memory(env, fork)
         # Some environments number their observations themselves, more coarsely than their memory.
         self.index_of = getattr(env, "get_obs_idx", None)
@@ -168,6 +189,7 @@ class Explorer:
             rewards=np.array(rows.rewards, dtype=float).reshape(len(rows.source), rows.width),
             memories=list(self.number),
             known=[] if self.index_of is not None else list(self.memory.known),
+            drawable=not self.memory.partly_saved,
         )  # fmt: skip
         if self.index_of is not None and self.compared:
             found.notes.append(
@@ -198,7 +220,7 @@ class Explorer:
 
     def _state(self, observation: Any, ended: bool, depth: int) -> int:
         """Return the number of the state that the environment is in now."""
-        self._check_time()
+        self._check_budget()
         key = self._key(observation, ended)
         self.memory.check()
         state = self.number.get(key)
@@ -207,7 +229,7 @@ class Explorer:
             if state >= self.most:
                 raise NotExactError(f"it has more than {self.most:,} states")
             self.depths.append(depth)
-            self.observations.append(_kept(observation))
+            self.observations.append(kept(observation))
             self.ended.append(ended)
             self.saved.append(self.memory.save())
         if self.index_of is not None and not ended:
@@ -218,12 +240,21 @@ class Explorer:
                     self.doubles.append((state, self.memory.save()))
         return state
 
-    def _check_time(self) -> None:
-        # The time of all attempts together, whatever was learned about the memory in between.
-        if self.seconds is not None and time.process_time() - self.began > self.seconds:
-            raise NotExactError(
-                f"{len(self.depths):,} states were found in {self.seconds:g} seconds of computing, and the search had not ended"
+    def _check_budget(self) -> None:
+        """Raise an OutOfBudgetError if all attempts together took too long, or the states take too much memory."""
+        found = len(self.depths)
+        if time.process_time() - self.began > self.seconds:
+            raise OutOfBudgetError(
+                f"{found:,} states were found in {self.seconds:g} seconds of computing, and the search had not ended (the "
+                "environment variable TRADEOFF_SECONDS allows more)"
             )
+        if found % CHECKED_EVERY == 0:
+            report(f"Exploring {self.name}: states found", found)
+            if resident_memory() - self.resident > self.room:
+                raise OutOfBudgetError(
+                    f"its {found:,} states found so far take more than {self.room / GIB:.3g} GiB of memory, and the search "
+                    "had not ended (the environment variable TRADEOFF_MEMORY allows more)"
+                )
 
     def _key(self, observation: Any, ended: bool) -> Any:
         shown = frozen(observation) if ended or self.memory.counted else None  # a counter that is shown is used
@@ -305,8 +336,3 @@ def _behaviour(rows: Iterable[Branch]) -> dict[Any, float]:
     for _, action, chance, target, reward in rows:
         total[action, target, reward] = total.get((action, target, reward), 0.0) + chance
     return {what: round(chance, 12) for what, chance in total.items()}
-
-
-def _kept(observation: Any) -> Any:
-    """Return an observation that does not change with the environment."""
-    return observation.copy() if isinstance(observation, np.ndarray) else copy.deepcopy(observation)

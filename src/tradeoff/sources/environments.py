@@ -19,19 +19,29 @@ from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import check_fits
 from tradeoff.sources.clocks import without_clock
-from tradeoff.sources.enumeration import EXPLORING, MOST_STATES, MOST_UNSEEN, StateSpace, enumerate_states
+from tradeoff.sources.enumeration import (
+    EXPLORING,
+    EXPLORING_ENDLESS,
+    MOST_STATES,
+    MOST_UNSEEN,
+    OutOfBudgetError,
+    StateSpace,
+    enumerate_states,
+)  # fmt: skip
 from tradeoff.sources.familiar import Words, name_states, words_for
 from tradeoff.sources.files import check_length
 from tradeoff.sources.forking import NotExactError
 from tradeoff.sources.frames import Frames
 from tradeoff.sources.gym_objectives import objectives_of
 from tradeoff.sources.gym_tables import longest_way, read_transition_table
+from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.options import library, real, whole
 from tradeoff.sources.playing import estimated, name_of
 
 EPISODES = 5_000
 MOST_ACTIONS = 1_000
 STATES_PER_OBSERVATION = 500
+MOST_NUMBERS = 1_000  # of a whole-number observation; one with more is a picture
 # Wrappers that change neither what is observed nor what is earned.
 HARMLESS = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "MORecordEpisodeStatistics"}
 
@@ -105,18 +115,24 @@ def from_environment(
     actions, words, limit = _actions(env), words_for(env.unwrapped), _limit(env)
     if len(words.actions) != len(actions):
         words = replace(words, actions=[f"action {action}" for action in actions])
-    why = ""
+    why, ended = "", False
     if method != "rollouts":
         try:
             mdp, finite = _exactly(env, actions, words, steps, limit, objectives)
             return _discounted(mdp, gamma, finite)
         except NotExactError as error:
             why = str(error)
-    if _continuous(env.observation_space):
+            ended = isinstance(error, OutOfBudgetError)
+    endless = _endless(env.observation_space)
+    if endless == "continuous" or (endless and method != "rollouts"):
         cannot = f"cannot be read exactly ({why}), and not be estimated either" if why else "cannot be estimated"
         raise ProblemError(
-            f"{name_of(env)} {cannot}: its observations are continuous ({env.observation_space}), so that hardly a state "
+            f"{name_of(env)} {cannot}: its observations are {endless} ({env.observation_space}), so that hardly a state "
             "is seen twice; choose an environment with finitely many states, such as mo-gym:deep-sea-treasure-v0"
+        )
+    if ended:  # an estimate in its place would depend on how fast this machine is
+        raise ProblemError(
+            f"{name_of(env)} cannot be read exactly: {why}; give a smaller horizon, or method=rollouts to estimate it"
         )
     if method == "exact":
         raise ProblemError(f"{name_of(env)} cannot be read exactly: {why}; method=rollouts estimates it")
@@ -227,12 +243,17 @@ def _actions(env: Any) -> list[Any]:
     return found
 
 
-def _continuous(space: Any) -> bool:
-    """Return whether observations may be any of infinitely many numbers."""
+def _endless(space: Any) -> str:
+    """Return why there may be no end to different observations: they are "continuous" or "pictures"; "" if neither."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
-        return any(map(_continuous, parts.values() if isinstance(parts, Mapping) else parts))
-    return type(space).__name__ == "Box" and np.issubdtype(space.dtype, np.floating)
+        kinds = {_endless(part) for part in (parts.values() if isinstance(parts, Mapping) else parts)}
+        return next((kind for kind in ("continuous", "pictures") if kind in kinds), "")
+    if type(space).__name__ != "Box":
+        return ""
+    if np.issubdtype(space.dtype, np.floating):
+        return "continuous"
+    return "pictures" if np.prod(space.shape) > MOST_NUMBERS else ""
 
 
 def _most_states(space: Any) -> int:
@@ -245,7 +266,7 @@ def _size(space: Any) -> float:
     kind, parts = type(space).__name__, getattr(space, "spaces", None)
     if parts is not None:
         return float(np.prod([_size(part) for part in (parts.values() if isinstance(parts, Mapping) else parts)]))
-    if kind == "Box" and not _continuous(space):
+    if kind == "Box" and not _endless(space):
         return float(np.prod(space.high.astype(float) - space.low + 1))
     if kind == "MultiDiscrete":
         return float(np.prod(space.nvec.astype(float)))
@@ -270,8 +291,8 @@ def _exactly(
     if space is None:
         how = "found by trying every action in every state, with everything that chance can do"
         seen = env.observation_space
-        seconds = EXPLORING if _continuous(seen) else None  # never where a slow machine would get another model
-        space = without_clock(enumerate_states(inner, actions, depth, _most_states(seen), seconds))
+        seconds = seconds_limit(EXPLORING_ENDLESS if _endless(seen) else EXPLORING)
+        space = without_clock(enumerate_states(inner, actions, depth, _most_states(seen), seconds, name_of(env)))
     if not len(space.source):
         raise ProblemError(f"{name_of(env)} ends before anything can be done")
     longest = longest_way(space)
@@ -314,7 +335,8 @@ def _horizon(
 
 
 def _pictures(inner: Any, names: Sequence[str], space: StateSpace) -> Frames | None:
-    return Frames(inner, names, space.saved) if getattr(inner, "render_mode", None) == "rgb_array" else None
+    drawn = getattr(inner, "render_mode", None) == "rgb_array" and space.drawable
+    return Frames(inner, names, space.saved) if drawn else None
 
 
 # --- discount ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.model import Objective
 from tradeoff.sources.enumeration import StateSpace
-from tradeoff.sources.snapshots import frozen
+from tradeoff.sources.snapshots import Digest, frozen
 
 Place = tuple[float, float]
 Described = tuple[str, Place | None]  # the name of a state, and where it is on a map
@@ -101,6 +101,8 @@ def plain_words(observation: Any) -> str:
 
 
 def _short(part: Any) -> str:
+    if isinstance(part, Digest):
+        return ""
     if isinstance(part, tuple | list | np.ndarray):
         numbers = np.asarray(part, dtype=object).ravel().tolist() if isinstance(part, np.ndarray) else list(part)
         texts = [_short(number) for number in numbers]

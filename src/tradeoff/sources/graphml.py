@@ -9,7 +9,9 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from tradeoff.errors import ProblemError
+from tradeoff.sources.markup import check_markup
 from tradeoff.sources.options import library
+from tradeoff.sources.progress import tracked
 from tradeoff.sources.tables import shortened
 
 LARGEST_FILE = 256 << 20
@@ -40,6 +42,8 @@ def read_graphml(path: Path) -> Graph:
     parser = library("defusedxml.ElementTree", "network", "reading a GraphML file")
     try:
         with path.open("rb") as file:
+            check_markup(file, str(path))
+            file.seek(0)
             return _Reader(path).read(parser.iterparse(file, events=("start", "end"), forbid_dtd=True))
     except ParseError as error:
         raise ProblemError(f"{path}: not XML: {error}; is it the right file?") from None
@@ -76,7 +80,7 @@ class _Reader:
         self.others = 0
 
     def read(self, events: Iterator[tuple[str, Any]]) -> Graph:
-        for event, element in events:
+        for event, element in tracked(events, f"Reading {self.path.name}"):
             name = str(element.tag).rpartition("}")[2]
             if event == "start":
                 self.begin(name, element)

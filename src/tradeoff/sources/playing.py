@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +15,14 @@ from tradeoff.problems.mdp import MDP
 from tradeoff.sources.enumeration import reward_row
 from tradeoff.sources.familiar import Place, Words
 from tradeoff.sources.gym_objectives import objectives_of
+from tradeoff.sources.limits import seconds_limit
+from tradeoff.sources.progress import report
 from tradeoff.sources.snapshots import frozen
 
 MOST_STEPS = 1_000_000
 MOST_STATES = 100_000
 LONGEST_EPISODE = 10_000
+PLAYING = 300.0  # seconds of computing
 
 Step = tuple[int, int, str, str, tuple[float, ...], str, bool]  # episode, step, state, action, rewards, next, ended
 
@@ -68,7 +72,7 @@ def _played(
     places: dict[str, Place],
 ) -> list[Step]:
     """Return the steps of episodes of random actions; where states are goes into ``places``."""
-    (episodes, seed), names = plays, dict[Any, str]()
+    (episodes, seed), names, taken = plays, dict[Any, str](), set[str]()
     rng = np.random.default_rng(seed)
     before = random.getstate()
     random.seed(seed)  # some environments draw from Python's global generator
@@ -81,14 +85,23 @@ def _played(
                     f"{name_of(env)} showed more than {MOST_STATES:,} states; that is too many to estimate"
                 )
             text, place = words.describe(env.unwrapped, observation)
-            names[key] = text if text and text not in names.values() else f"state {len(names)}"
+            names[key] = text if text and text not in taken else f"state {len(names)}"
+            taken.add(names[key])
             if place is not None:
                 places[names[key]] = place
         return names[key]
 
     log: list[Step] = []
+    seconds, began = seconds_limit(PLAYING), time.process_time()
     try:
         for episode in range(episodes):
+            report(f"Playing {name_of(env)}: episodes", episode, episodes)
+            if time.process_time() - began > seconds:
+                raise ProblemError(
+                    f"{name_of(env)}: only {episode:,} of {episodes:,} episodes were played in {seconds:g} seconds of "
+                    "computing; ask for fewer with episodes=..., or allow more through the environment variable "
+                    "TRADEOFF_SECONDS"
+                )
             state = name(env.reset(seed=seed if episode == 0 else None)[0])
             for number in range(horizon or LONGEST_EPISODE):
                 action = int(rng.integers(len(actions)))

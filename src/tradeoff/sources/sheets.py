@@ -7,17 +7,30 @@ import io
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.memory import check_fits
-from tradeoff.sources.cells import Heading, Kind, amount, complaint, heading, kind_of, looks_grouped, text_of
+from tradeoff.sources.cells import (
+    Heading,
+    Kind,
+    amount,
+    complaint,
+    heading,
+    kind_of,
+    looks_grouped,
+    plain_numbers,
+    text_of,
+)
+from tradeoff.sources.markup import check_markup, is_markup
 from tradeoff.sources.options import library
+from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables import LARGEST_TABLE, shortened
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -28,6 +41,11 @@ LARGEST_WORKBOOK = 1 << 30  # unpacked
 # A workbook is text that repeats itself, but what unpacks to far more than this is made to do harm.
 SURELY_QUICK = 64 << 20
 MOST_PACKED = 100
+BYTES_PER_CELL = 100  # that a cell of a Parquet file takes in memory, about
+MANY_ROWS, FEW_ROWS = 1 << 16, 64  # to read at a time
+# The same for Parquet files, where a column that repeats one value takes hardly any room.
+QUICK_PARQUET = 256 << 20
+MOST_REPEATED = 1_000
 CHOOSE = "choose other columns with objectives=NAME:min,NAME:max"
 
 
@@ -43,6 +61,7 @@ class Sheet:
     separator: str = ""
     advice: str = ""  # about empty cells
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns that were not read, and what they hold
+    _plain: dict[int, list[float] | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,11 +93,20 @@ class Sheet:
                 raise ProblemError(f"{self.source}: {_held(text, held)}; choose a column of numbers or texts")
         raise ArgumentError(f"{self.source} has no column {shortened(name)}; found are {self.found}")
 
+    def plain(self, column: int, decimal: str | None) -> list[float] | None:
+        """Return a column of numbers if all its cells are written plainly."""
+        if decimal == ",":
+            return None
+        if column not in self._plain:
+            self._plain[column] = plain_numbers(self.columns[column])
+        return self._plain[column]
+
     def numbers(self, column: int, decimal: str | None) -> list[float]:
         """Return a column of finite numbers, or say which cell is not one and what to do."""
         cells = self.columns[column]
-        found: list[float] = []
-        for row, cell in enumerate(cells):
+        plain = self.plain(column, decimal)
+        found: list[float] = [] if plain is None else plain
+        for row, cell in enumerate(cells if plain is None else ()):
             value = amount(cell, decimal)
             if value is None:
                 raise ProblemError(
@@ -145,8 +173,16 @@ def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: s
                 "every row needs one cell for each, which is in quotes if it holds a separator"
             )
     columns: list[list[object]] = [list(column) for column in zip(*(row for _, row in body), strict=True)]
+    lines = [number for number, _ in body]
+    return _of_columns(source, first, columns or [[] for _ in first], lines, counted, line, **details)
+
+
+def _of_columns(
+    source: str, first: Sequence[object], columns: list[list[object]], lines: list[int], counted: str, line: int,
+    **details: Any,
+) -> Sheet:  # fmt: skip
+    """Return the sheet of columns; ``first`` is what is in ``line``, which names them."""
     headings = [heading(text_of(cell)) for cell in first]
-    columns = columns or [[] for _ in headings]
     kept = []
     seen: dict[str, int] = {}
     for i, (head, column) in enumerate(zip(headings, columns, strict=True)):
@@ -161,10 +197,7 @@ def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: s
             )
         seen[head.text] = i
         kept.append(i)
-    return Sheet(
-        source, [headings[i] for i in kept], [columns[i] for i in kept], [number for number, _ in body], counted,
-        **details,
-    )  # fmt: skip
+    return Sheet(source, [headings[i] for i in kept], [columns[i] for i in kept], lines, counted, **details)
 
 
 def _checked(rows: Iterable[tuple[int, Sequence[object]]], source: str) -> Iterator[tuple[int, Sequence[object]]]:
@@ -209,7 +242,8 @@ def _text(path: Path, suffix: str, separator: object) -> Sheet:
     if suffix == ".tsv" and said is None:
         said = "\t"
     mark = _separator_option(separator) or said or _separator(path, text)
-    return _sheet(str(path), _checked(_parsed(path, text, mark), str(path)), "line", separator=mark)
+    rows = tracked(_checked(_parsed(path, text, mark), str(path)), f"Reading {path.name}", text.count("\n"))
+    return _sheet(str(path), rows, "line", separator=mark)
 
 
 def _said_separator(path: Path, text: str) -> tuple[str | None, str]:
@@ -243,7 +277,7 @@ def _parsed(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[s
             return
         except csv.Error as error:
             raise ProblemError(f"{path}, line {line}: not readable: {error}; check the quotes there") from None
-        if any(cell.strip() for cell in row):
+        if "".join(row).strip():
             yield line, row
         line = reader.line_num + 1
 
@@ -285,7 +319,8 @@ def _workbook(path: Path, name: str | None) -> Sheet:
             made = book[_sheet_name(path, book, name)]
             made.reset_dimensions()  # what a workbook says about its size is not always true
             return _sheet(
-                f"{path}, sheet {shortened(made.title)}", _padded(path, made.iter_rows(values_only=True)), "row",
+                f"{path}, sheet {shortened(made.title)}",
+                tracked(_padded(path, made.iter_rows(values_only=True)), f"Reading {path.name}"), "row",
                 advice=" (a formula has no value until a spreadsheet program has saved it)",
             )  # fmt: skip
     except (ProblemError, ArgumentError, MemoryError):
@@ -297,12 +332,24 @@ def _workbook(path: Path, name: str | None) -> Sheet:
 
 def _check_workbook(path: Path) -> None:
     """Refuse a workbook that would unpack to more than a table needs."""
+    packed = max(1, path.stat().st_size)
     try:
         with zipfile.ZipFile(path) as archive:
             total = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            _check_size(path, packed, total)
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    beginning = file.read(64)
+                if is_markup(beginning):
+                    with archive.open(member) as file:
+                        check_markup(cast(BinaryIO, file), f"{path}: {shortened(member.filename)}")
+    except ProblemError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
         raise ProblemError(f"{path} is not a workbook, or it is damaged; save it again, or as CSV") from None
-    packed = max(1, path.stat().st_size)
+
+
+def _check_size(path: Path, packed: int, total: int) -> None:
     if total > LARGEST_WORKBOOK or (total > SURELY_QUICK and total > MOST_PACKED * packed):
         raise ProblemError(
             f"{path} would unpack from {packed / 2**20:,.3g} MB to {total / 2**20:,.0f} MB, which is too large for a "
@@ -348,7 +395,7 @@ def _parquet(path: Path, leave_out: bool) -> Sheet:
             about, schema = file.metadata, file.schema_arrow
             if about.num_rows > MOST_ROWS or len(schema) > MOST_COLUMNS or about.num_rows * len(schema) > MOST_CELLS:
                 _refuse(str(path))
-            check_fits(4 * sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)), str(path))
+            _check_parquet(path, about, len(schema))
             types = pyarrow.types
             texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
             odd = {f.name: str(f.type) for f in schema if types.is_nested(f.type) or "binary" in str(f.type)}
@@ -357,8 +404,14 @@ def _parquet(path: Path, leave_out: bool) -> Sheet:
                 raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write a table of numbers and texts")
         columns: list[list[object]] = [[] for _ in names]
         # Texts are kept once, however often they are repeated: a small file can stand for a lot of them.
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(columns=list(dict.fromkeys(names)) if odd else None):
+        # That cannot be done where a text says only how it differs from the one before, however long that is.
+        shared = _shares_prefixes(about)
+        with parquet.ParquetFile(path, read_dictionary=[] if shared else texts) as file:
+            read, size, chosen = 0, 0, list(dict.fromkeys(names)) if odd else None
+            for batch in file.iter_batches(FEW_ROWS if shared else MANY_ROWS, columns=chosen):
+                read, size = read + len(batch), size + batch.nbytes
+                report(f"Reading {path.name}", read, about.num_rows)
+                check_fits(size, str(path))
                 if batch.schema.names != names:  # a column "a.b" is also what is called b within a column "a"
                     raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write the table without it")
                 for column, array in zip(columns, batch.columns, strict=True):
@@ -367,8 +420,27 @@ def _parquet(path: Path, leave_out: bool) -> Sheet:
         if isinstance(error, ProblemError):
             raise
         raise ProblemError(f"{path} is not a readable Parquet file: {shortened(str(error))[1:-1]}") from None
-    rows = zip(*columns, strict=True) if columns else ()
-    return _sheet(str(path), [(0, names), *enumerate(rows, start=1)], "row", left_out=odd)
+    lines = list(range(1, len(columns[0]) + 1)) if columns else []
+    return _of_columns(str(path), names, columns, lines, "row", 0, left_out=odd)
+
+
+def _check_parquet(path: Path, about: Any, columns: int) -> None:
+    """Refuse a file whose cells would take far more memory than the file: repeated ones take none there."""
+    packed = max(1, path.stat().st_size)
+    stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    total = 2 * stored + BYTES_PER_CELL * about.num_rows * columns
+    if total > QUICK_PARQUET and total > MOST_REPEATED * packed:
+        raise ProblemError(
+            f"{path} has {about.num_rows:,} rows and {columns:,} columns in {packed / 2**20:,.3g} MB, so that nearly all of it "
+            "is repeated; leave out the columns that are not needed, or save it as CSV"
+        )
+    check_fits(total, str(path))
+
+
+def _shares_prefixes(about: Any) -> bool:
+    """Return whether texts are stored as how they differ from the one before."""
+    chunks = (about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns))
+    return any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks)
 
 
 def _cells(array: Any) -> list[object]:

@@ -6,10 +6,12 @@ Copying an environment as a whole is no way to save it: some are made anew when 
 from __future__ import annotations
 
 import copy
+import hashlib
 import random
 import types
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -22,10 +24,34 @@ RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.rand
 ABSENT = "no such attribute"
 OFTEN = 50  # so many first steps are checked thoroughly, and then one in RARELY
 RARELY = 200
+LARGE = 1 << 14  # bytes of an array, such as a picture, of which only a digest is kept
 
 
 class ChangedOurMind(Exception):
     """Something new was learned about an attribute: what was explored so far must be explored again."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What is kept of a large observation: enough to tell it from others."""
+
+    content: Any
+
+
+def kept(observation: Any) -> Any:
+    """Return an observation that does not change with the environment; of large arrays only a digest."""
+    if isinstance(observation, np.ndarray):
+        return Digest(frozen(observation)) if is_large(observation) else observation.copy()
+    if isinstance(observation, dict):
+        return {key: kept(part) for key, part in observation.items()}
+    if type(observation) is tuple:
+        return tuple(map(kept, observation))
+    return copy.deepcopy(observation)
+
+
+def is_large(value: object) -> bool:
+    """Return whether this is an array too large to be kept for every state."""
+    return isinstance(value, np.ndarray) and value.nbytes > LARGE
 
 
 class Tally:
@@ -90,7 +116,10 @@ def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             return frozen(value.tolist(), inside)
-        return value.dtype.str, value.shape, value.tobytes()
+        content = value.tobytes()
+        return value.dtype.str, value.shape, hashlib.blake2b(content).digest() if is_large(value) else content
+    if isinstance(value, Digest):
+        return value.content
     if isinstance(value, Tally):
         return value.plain()
     if isinstance(value, Uniform):
@@ -141,6 +170,7 @@ class Memory:
         self.known: list[str] = []
         self.counted: list[str] = []
         self.steps = 0
+        self.partly_saved = False  # whether what is saved lacks pictures that no step looks at
         self._caught: set[str] = set()
         self._set: set[str] = set()
         self._kind = type(env)
@@ -189,6 +219,10 @@ class Memory:
     def save(self) -> dict[str, Any]:
         """Return the changing attributes as they are now."""
         values = {name: self.attributes[name] for name in self.changing if name in self.attributes}
+        unread = [name for name, value in values.items() if is_large(value) and name not in self.known]
+        for name in unread:
+            del values[name]
+            self.partly_saved = True
         for name in self.counted:
             if isinstance(values.get(name), Tally):
                 values[name] = values[name].number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,9 +165,10 @@ def _numeric(table: Sheet, mark: str | None, skipped: int | None, notes: list[st
     for i, (head, cells) in enumerate(zip(table.headings, table.columns, strict=True)):
         if i == skipped:
             continue
-        kinds = [kind_of(cell, mark) for cell in cells]
-        numbers = kinds.count(Kind.NUMBER) + kinds.count(Kind.ALMOST)
-        texts = kinds.count(Kind.TEXT)
+        plain = table.plain(i, mark)
+        kinds = Counter(kind_of(cell, mark) for cell in cells) if plain is None else Counter({Kind.NUMBER: len(plain)})
+        numbers = kinds[Kind.NUMBER] + kinds[Kind.ALMOST]
+        texts = kinds[Kind.TEXT]
         meant = head.declared or numbers > texts or (numbers > 0 and head.doubtful)
         if meant and not head.text.startswith(PANDAS_INDEX):
             found.append(i)
@@ -256,6 +258,8 @@ def _names(table: Sheet, column: int | None) -> list[str]:
     if column is None:
         return [f"row {row + 1}" for row in range(len(table))]
     names = [text.strip() for text in table.texts(column)]
+    if all(names) and len(set(names)) == len(names):
+        return names
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         where = table.place(row, column)

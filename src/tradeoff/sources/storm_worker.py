@@ -7,7 +7,10 @@ say goes as JSON into the file that the task names. Only the standard library an
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -72,18 +75,35 @@ def build_drn(storm: Any, task: dict[str, Any]) -> Any:
     return storm.build_model_from_drn(task["path"], options=options)
 
 
-def limit_memory(most: int) -> None:
-    """Let this process have so many bytes, where the system can do that."""
+def stay_within(task: dict[str, Any]) -> None:
+    """Limit the memory and computing time of this process, and have it end with its parent, where the system can.
+
+    The kernel keeps these limits: while Storm computes, no Python code runs here that could.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == "linux":
+        kill_with_parent = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(kill_with_parent, signal.SIGKILL)
+        if os.getppid() != task["parent"]:  # it ended before that
+            sys.exit(1)
     try:
         resource = import_module("resource")
-    except ImportError:
+    except ImportError:  # not a Unix system
         return
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    wanted = {
+        resource.RLIMIT_AS: (task["memory"], task["memory"]),
+        resource.RLIMIT_CPU: (task["seconds"], task["seconds"] + 2),  # SIGXCPU, and SIGKILL if that is survived
+        resource.RLIMIT_CORE: (0, 0),
+    }
+    for which, limits in wanted.items():
+        _, hard = resource.getrlimit(which)  # which must not be raised
+        most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+        resource.setrlimit(which, tuple(min(limit, most) for limit in limits))
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
     """Do the task and return what there is to say: nothing where the model was written."""
-    limit_memory(task["memory"])
+    stay_within(task)
     storm = import_module("stormpy")
     storm.developer.set_log_level(storm.developer.LogLevel.OFF)
     build = {"drn": build_drn, "explicit": build_explicit}.get(task["kind"], build_symbolic)
@@ -97,7 +117,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     except (RuntimeError, UnicodeDecodeError) as error:  # the text that Storm quotes need not be text
         return {"error": "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)}
     except MemoryError:
-        return {"error": "the model does not fit into memory"}
+        return {"memory": True}
     return {}
 
 

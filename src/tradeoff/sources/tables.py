@@ -41,7 +41,14 @@ class Table:
 
     def numbers(self, name: str) -> list[float]:
         """Return a column of finite numbers, or say which cell is not one."""
-        return [number(text, f"{self.place(i)}, column {name!r}") for i, text in enumerate(self.texts(name))]
+        texts = self.texts(name)
+        try:
+            found = [float(text) for text in texts]
+            if bool not in set(map(type, texts)) and all(map(math.isfinite, found)):
+                return found
+        except (TypeError, ValueError, OverflowError):
+            pass  # said below, with its place
+        return [number(text, f"{self.place(i)}, column {name!r}") for i, text in enumerate(texts)]
 
 
 def number(text: object, where: str) -> float:

@@ -16,6 +16,7 @@ from tradeoff.problems.building import Numbered
 from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.explicit_models import REFUSED, ExplicitModel, Rewards, Wanted, chosen_objectives, to_mdp, wanted
+from tradeoff.sources.files import check_characters
 from tradeoff.sources.tables import shortened
 from tradeoff.sources.umb_archive import Archive
 from tradeoff.sources.valuations import state_names
@@ -69,13 +70,15 @@ def _index(archive: Archive) -> dict[str, Any]:
     if len(raw) > LARGEST_INDEX:
         raise ProblemError(f"index.json has {len(raw) / 2**20:,.0f} MB; at most {LARGEST_INDEX >> 20} MB are read")
     try:
-        index = json.loads(raw.tobytes().decode())
+        text = raw.tobytes().decode()
+        index = json.loads(text)
     except UnicodeDecodeError as error:
         raise ProblemError(f"index.json is not text: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ProblemError(f"index.json, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except ValueError:  # Python converts whole numbers of at most so many digits
         raise ProblemError("index.json: a whole number has far too many digits") from None
+    check_characters(index, text)
     if not isinstance(index, dict):
         raise ProblemError(f"index.json: a table is needed, but {shortened(index)} was found")
     if index.get("format-version") not in FORMATS:

@@ -68,8 +68,7 @@ def _variables(entry: object) -> list[dict[str, Any]] | None:
     if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
         return None
     for field in fields:
-        kind = field.get("type", {})
-        readable = isinstance(kind, dict) and kind.get("type") in KINDS and isinstance(field.get("name"), str)
+        readable = _kind(field) in KINDS and isinstance(field.get("name"), str)
         if not (readable or "padding" in field) or not 0 < _bits(field) <= 64 + (field.get("is-optional") is True):
             return None
     return fields
@@ -77,8 +76,9 @@ def _variables(entry: object) -> list[dict[str, Any]] | None:
 
 def _bits(field: Mapping[str, Any]) -> int:
     """Return how many bits a variable or a gap takes; 0 if that is not said in numbers."""
-    kind = field.get("type", {})
-    size = field.get("padding", kind.get("size", 1 if kind.get("type") == "bool" else 64))
+    kind = field.get("type")
+    said = kind.get("size") if isinstance(kind, dict) else None
+    size = field.get("padding", (1 if _kind(field) == "bool" else 64) if said is None else said)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= 64:
         return 0
     return size + (field.get("is-optional") is True)
@@ -116,7 +116,8 @@ def _from_variables(
 
 
 def _kind(field: Mapping[str, Any]) -> object:
-    return field.get("type", {}).get("type")
+    kind = field.get("type")
+    return kind.get("type") if isinstance(kind, dict) else None
 
 
 def _string_count(entry: Mapping[str, Any]) -> int:

@@ -214,6 +214,8 @@ def check_database(path: Path) -> None:
                     f"the last program that wrote to {path} was interrupted, and that cannot be undone because the file "
                     "cannot be written; make the file and its folder writable"
                 ) from None
+            case name if name.startswith(("SQLITE_IOERR", "SQLITE_FULL")):
+                raise StoreError(f"{path} cannot be used ({error}); check the disk, and whether it is full") from None
             case name if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 raise StoreError(f"{path} is locked by another program; end that one first") from None
         raise StoreError(f"the database {path} is damaged ({error}); {advice}") from None

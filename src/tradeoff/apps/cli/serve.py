@@ -11,6 +11,7 @@ import ipaddress
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -96,8 +97,8 @@ class Place:
         return f"http://{name}:{port}"
 
 
-def takes_place(command: Command) -> Command:
-    """Give a command the options of where it listens and whom it serves; it receives them as ``place``."""
+def listen_options(command: Command) -> Command:
+    """Add the options of where to listen and whom to serve to a command, which receives them as ``place``."""
 
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
@@ -135,8 +136,8 @@ class Asking:
     seed: int
 
 
-def takes_asking(command: Command) -> Command:
-    """Give a command the options of how questions are chosen; it receives them as ``asking``."""
+def strategy_options(command: Command) -> Command:
+    """Add the options of the strategy to a command, which receives them as ``asking``."""
 
     @click.option("--strategy", default="careful", show_default=True, metavar="NAME",
                   help="How the questions are chosen.")  # fmt: skip
@@ -144,7 +145,7 @@ def takes_asking(command: Command) -> Command:
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
     @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
-                  help="Decides what is left to chance.")  # fmt: skip
+                  help="Random seed.")  # fmt: skip
     @functools.wraps(command)
     def run(strategy: str, options: tuple[str, ...], max_questions: int | None, seed: int, **arguments: Any) -> Any:
         one_thread_each()
@@ -158,10 +159,10 @@ def takes_asking(command: Command) -> Command:
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @store_option
-@takes_place
+@listen_options
 def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
 
@@ -175,6 +176,7 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     problem = source.read()
     name = common_name(problem, {"strategy": asking.strategy, "seed": asking.seed, **asking.settings})
     with open_store(store) as opened:
+        new = False
         if name in Study.names(opened):
             study = Study.read(opened, name)
         else:
@@ -183,7 +185,8 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
                 source=source.data(),
             )  # fmt: skip
             study.keep(opened, problem)
-        run(opened, store, study, problem, place, source)
+            new = True
+        run(opened, store, study, problem, place, source, show_secret=new)
 
 
 def one_thread_each() -> None:
@@ -192,9 +195,18 @@ def one_thread_each() -> None:
         os.environ.setdefault(name, "1")
 
 
-def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Place, source: Source | None) -> None:
-    """Serve a study until interrupted, and print where."""
-    from tradeoff.apps.cli.main import working
+def run(
+    store: Store,
+    address: str,
+    study: Study,
+    problem: AnyProblem,
+    place: Place,
+    source: Source | None,
+    *,
+    show_secret: bool = False,
+) -> None:
+    """Serve a study until interrupted, and say where; ``show_secret`` prints the address of its admin page."""
+    from tradeoff.apps.cli.output import working
     from tradeoff.apps.web.server import Workers, check_port
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError
@@ -209,7 +221,7 @@ def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Pl
         app = application(store, study, problem, place)
     workers = Workers(work, (address, study.name, source, place, port), place.workers - 1)
     try:
-        listen(app, addresses, port, ready=lambda: announce(place, port, study))
+        listen(app, addresses, port, ready=lambda: announce(place, port, study, address, show_secret))
     finally:
         workers.stop()
     click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
@@ -263,14 +275,32 @@ def work(address: str, name: str, source: Source | None, place: Place, port: int
         listen(application(store, study, problem, place), place.addresses(), port)
 
 
-def announce(place: Place, port: int, study: Study) -> None:
-    """Say where the page is, and open it."""
+def announce(place: Place, port: int, study: Study, store: str, show_secret: bool) -> None:
+    """Say where the page is, and open it. The secret of the admin page is printed once: output is often kept in logs."""
     import webbrowser
 
     address = place.address(port)
     click.echo(f"Answer questions at  {address}/")
-    click.echo(f"Watch the answers at {address}/admin/{study.admin}")
+    if show_secret:
+        click.echo(f"Watch the answers at {address}/admin/{study.admin}")
+    else:
+        click.echo(f"For the address of the admin page: {admin_command(study.name, store)}")
     click.echo("Stop with Ctrl-C.")
     sys.stdout.flush()
     if place.browser:
         webbrowser.open(f"{address}/")
+
+
+def admin_command(name: str, store: str) -> str:
+    """Return the command that prints the secret address of a study's admin page."""
+    words = ["tradeoff", "study", "list", "--admin", name]
+    return shlex.join([*words, *([] if store == STORE else ["--store", without_password(store)])])
+
+
+def without_password(store: str) -> str:
+    """Return the address of a store as it can be shown to anybody.
+
+    >>> without_password("postgresql://ann:secret@example.org/study")
+    'postgresql://ann:***@example.org/study'
+    """
+    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]+):.*@", r"\1:***@", store))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.serve import STORE, Asking, Place, store_option, takes_asking, takes_place
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.serve import (
+    STORE,
+    Asking,
+    Place,
+    admin_command,
+    listen_options,
+    store_option,
+    strategy_options,
+    without_password,
+)
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from tradeoff.stores import Log, Store
@@ -30,13 +39,14 @@ def study() -> None:
     tradeoff study serve mine
     tradeoff study list
     tradeoff study export mine --out mine.zip
+    tradeoff study backup backup.db
     """
 
 
 @study.command(epilog=PROBLEM_HELP)
 @click.argument("name")
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @click.option("--checks/--no-checks", default=True, show_default=True,
               help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
@@ -56,7 +66,7 @@ def create(
     store: str,
 ) -> None:
     """Create a study: everything is fixed, and the problem is kept with it."""
-    from tradeoff.apps.cli.main import working
+    from tradeoff.apps.cli.output import working
     from tradeoff.errors import ArgumentError
     from tradeoff.stores import open_store
     from tradeoff.studies import Desk, Study
@@ -78,40 +88,42 @@ def create(
         click.echo(f"/i/{token}")
     call = ["tradeoff", "study", "serve", name, *([] if store == STORE else ["--store", without_password(store)])]
     click.echo(f"Serve it with: {shlex.join(call)}", err=True)
+    click.echo(f"Its admin page is /admin/{made.admin} on your server; keep this secret.", err=True)
+    click.echo(f"To see that again: {admin_command(name, store)}", err=True)
 
 
 @study.command("list")
 @store_option
 @click.option("--links", metavar="NAME", help="Print the links of this study's people instead.")
+@click.option("--admin", metavar="NAME", help="Print the secret address of this study's admin page instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def list_studies(store: str, links: str | None, as_json: bool) -> None:
+def list_studies(store: str, links: str | None, admin: str | None, as_json: bool) -> None:
     """List the studies, how many people take part, and how many have finished."""
-    from tradeoff.apps.cli.main import emit
-    from tradeoff.apps.cli.pages import cell, console, table
+    from tradeoff.apps.cli.output import cell, console, emit, table
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
     with open_store(store, write=False) as opened:
-        if links is not None:
-            Study.read(opened, links)
-            found_links = [f"/i/{token}" for token in opened.names(links)]
+        if links is not None or admin is not None:
+            made = Study.read(opened, links or admin or "")
+            paths = [f"/admin/{made.admin}"] if links is None else [f"/i/{token}" for token in opened.names(links)]
             if as_json:
-                emit(found_links)
-            for link in () if as_json else found_links:
-                click.echo(link)
+                emit(paths)
+            for path in () if as_json else paths:
+                click.echo(path)
             return
         found, damaged = progress_of_all(opened)
     if as_json:
         emit(found)
         report(damaged, "everything else is listed")
         return
-    made = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
-    made.columns[0].no_wrap, made.columns[0].overflow = True, "fold"  # export needs the whole name
-    made.columns[0].min_width = max((len(row["name"]) for row in found), default=0)
+    shown = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
+    shown.columns[0].no_wrap, shown.columns[0].overflow = True, "fold"  # export needs the whole name
+    shown.columns[0].min_width = max((len(row["name"]) for row in found), default=0)
     for row in found:
-        made.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
+        shown.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
                                  row["finished"], row["flagged"], row["created"][:16])))  # fmt: skip
-    console().print(made)
+    console().print(shown)
     report(damaged, "everything else is listed")
 
 
@@ -192,7 +204,7 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
 
     A server may be running; what it has acknowledged is in the export.
     """
-    from tradeoff.apps.cli.main import emit, working
+    from tradeoff.apps.cli.output import emit, working
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
     from tradeoff.studies.export import export as write
@@ -213,9 +225,32 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
 
 
 @study.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+def backup(file: Path, store: str) -> None:
+    """Copy the whole database to FILE, while it is served or not.
+
+    The copy is a private file of its own with everything acknowledged so far, and is checked after writing. Nothing is
+    overwritten. Copying a served database by other means misses the answers in its write-ahead log.
+    """
+    from tradeoff.stores.backup import backup as copy
+
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Copying ...")
+            copy(store, file, lambda done, total: bar.update(task, completed=done, total=total))
+    else:
+        copy(store, file)
+    click.echo(f"written: {file}")
+
+
+@study.command()
 @click.argument("name")
 @store_option
-@takes_place
+@listen_options
 def serve(name: str, store: str, place: Place) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
     from tradeoff.apps.cli.serve import one_thread_each, run
@@ -228,15 +263,6 @@ def serve(name: str, store: str, place: Place) -> None:
     with open_store(store) as opened:
         made = Study.read(opened, name)
         run(opened, store, made, Study.problem_of(opened, name), place, None)
-
-
-def without_password(store: str) -> str:
-    """Return the address of a store as it can be shown to anybody.
-
-    >>> without_password("postgresql://ann:secret@example.org/study")
-    'postgresql://ann:***@example.org/study'
-    """
-    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]+):.*@", r"\1:***@", store))
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

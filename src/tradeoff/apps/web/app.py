@@ -42,7 +42,7 @@ def make_app(
             *admin.routes,
             # No router redirects: a redirect repeats the secret in the address, and behind TLS it would name http://.
             Mount("/api", Router(api.routes, redirect_slashes=False)),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", StaticFiles(directory=STATIC, packages=[("tradeoff.presentation", "static")])),
         ],
         exception_handlers={
             MissingError: _missing,

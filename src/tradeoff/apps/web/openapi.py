@@ -47,6 +47,10 @@ SCHEMAS: dict[str, Schema] = {
     "Story": _object(
         {
             "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000001},
+            "count": {**WHOLE, "description": "The share as a count out of ``of``; the counts of all stories add up."},
+            "of": WHOLE,
+            "probability": {**NUMBER, "description": "How likely exactly this story is."},
+            "words": {**_list(TEXT), "description": "The story as people read it, step by step."},
             "states": _list(TEXT),
             "actions": _list(TEXT),
             "outcome": _list(_ref("Amount")),
@@ -82,6 +86,10 @@ SCHEMAS: dict[str, Schema] = {
             "regret_bound": SHARE,
             "robust_bound": SHARE,
             "likely_regret": SHARE,
+            "likely_worst": SHARE,
+            "target": SHARE,
+            "expected_left": {**SHARE, "description": "About how many more questions to the target."},
+            "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
             "unidentified": _list(TEXT),
             "doubtful": _list(WHOLE),
             "conflicts": _list(WHOLE),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradeoff.apps.web.cards import shown
+from tradeoff.presentation.text import clipped as shown
 
 TOTALS = ("opened", "answering", "finished", "flagged")
 HEADED = frozenset({"title", "name", "problem", *TOTALS})  # shown apart from the settings

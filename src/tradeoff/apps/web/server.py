@@ -11,19 +11,23 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 
 from starlette.types import ASGIApp
 
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, TradeoffError
 
 HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
 LARGEST_HEAD = 32 << 10  # bytes of a request's head
 BACKLOG = 4_096  # connections that may wait to be accepted
 CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
 OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is replaced; doubled while they die at once
+STEADY = 10.0  # seconds after which a worker has started well
 
 
 def resolve(host: str) -> tuple[str, ...]:
@@ -161,26 +165,54 @@ def _report_ready(addresses: Sequence[str], port: int, ready: Callable[[], None]
 
 
 class Workers:
-    """More processes that serve the same port; they end with this one, however it ends."""
+    """Further processes that serve the same port. One that dies is reported and replaced; all end with this process."""
 
     def __init__(self, work: Callable[..., None], arguments: tuple[object, ...], count: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._processes = [
-            context.Process(target=_watched, args=(os.getpid(), work, arguments), daemon=True) for _ in range(count)
-        ]
-        for process in self._processes:
+        self._work, self._arguments = work, arguments
+        self._running: set[BaseProcess] = set()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._keep_one_running, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _keep_one_running(self) -> None:
+        """Start a process, and another one when it has ended, with a growing pause if it ends soon after its start."""
+        pause = SHORTEST_PAUSE
+        while (process := self._started()) is not None:
+            begun = time.monotonic()
+            process.join()
+            with self._lock:
+                self._running.discard(process)
+            pause = SHORTEST_PAUSE if time.monotonic() - begun > STEADY else min(2 * pause, LONGEST_PAUSE)
+            if self._stopping.wait(pause):
+                return
+            ended = f"signal {-process.exitcode}" if (process.exitcode or 0) < 0 else f"exit code {process.exitcode}"
+            print(f"a worker process ended ({ended}); another one is started", file=sys.stderr, flush=True)
+
+    def _started(self) -> BaseProcess | None:
+        """Return a new running process, or None once this is being stopped."""
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            context = multiprocessing.get_context("spawn")
+            process = context.Process(target=_run_worker, args=(os.getpid(), self._work, self._arguments), daemon=True)
             process.start()
+            self._running.add(process)
+            return process
 
     def stop(self) -> None:
-        """End them."""
-        for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.join(timeout=10)
+        """End them all."""
+        with self._lock:
+            self._stopping.set()
+            for process in self._running:
+                process.terminate()
+        for thread in self._threads:
+            thread.join(timeout=10)
 
 
-def _watched(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    """Do the work of a further process, and end when its parent is gone."""
+def _run_worker(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    """Serve in a further process until its parent is gone; an error is one line, as in the first process."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -188,4 +220,10 @@ def _watched(parent: int, work: Callable[..., None], arguments: tuple[object, ..
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    work(*arguments)
+    try:
+        work(*arguments)
+    except TradeoffError as error:
+        print(f"error: a worker process cannot serve: {error}", file=sys.stderr, flush=True)
+        sys.exit(4)
+    except KeyboardInterrupt:
+        sys.exit(130)
