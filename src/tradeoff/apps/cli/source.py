@@ -31,11 +31,11 @@ class Source:
         """Return the problem; what was put right on the way is noted on the problem, not warned about."""
         import warnings
 
-        from tradeoff.apps.cli.main import working
+        from tradeoff.apps.cli.reading import reading_bar
         from tradeoff.errors import ProblemWarning
         from tradeoff.sources import load
 
-        with warnings.catch_warnings(), working("Reading the problem ..."):
+        with warnings.catch_warnings(), reading_bar():
             warnings.simplefilter("ignore", ProblemWarning)
             return load(self.name, **self.options)
 
