@@ -43,9 +43,9 @@ from scipy import sparse
 import tradeoff.strategies
 from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference
 from tradeoff.problem import Problem
-from tradeoff.strategies.careful import Careful
-from tradeoff.strategies.certified import Certified
-from tradeoff.strategies.oracle import Known, Memory
+from tradeoff.strategies._careful import Careful
+from tradeoff.strategies._certified import Certified
+from tradeoff.strategies.cache import Known, Memory
 from tradeoff.strategies.polytope import Cone
 
 ACTIONS, SUCCESSORS, HORIZON = 4, 4, 50

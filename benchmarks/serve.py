@@ -291,7 +291,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
             with open_store(store, write=False) as kept:
                 logs = kept.logs("crowd")
-    said = [tuple(event["answer"] for event in events if event["event"] == "answer") for events in logs.values()]
+    whole = [log for log in logs.values() if isinstance(log, list)]
+    said = [tuple(event["answer"] for event in events if event["event"] == "answer") for events in whole]
     answers = sum(map(len, said))
     places = len({told[:n] for told in said for n in range(1, len(told) + 1)})
     print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "

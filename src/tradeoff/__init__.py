@@ -134,6 +134,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        import_module("tradeoff.presentation.notebook")  # notebooks show values of the library as tables
         return getattr(import_module(f"tradeoff.{_HOME[name]}"), name)
     if name == "__version__":
         from importlib.metadata import version

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError, LogError
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies import STRATEGIES, start
-from tradeoff.strategies.base import Reply, Step, Strategy, Told
+from tradeoff.strategies import AnyStrategy, ForeignAnswer, Reply, Step, Strategy, name_of, spec_of, start
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 FORMAT = "tradeoff-log/2"
@@ -32,9 +31,6 @@ READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in 
 
 # What others note in a log of an interview, between its own events; a replay passes over them.
 NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
-
-# Strategies that learn from any answer, whoever asked: logs of their earlier versions can be gone on with.
-LEARNING = frozenset({"careful", "certified"})
 
 Event = dict[str, Any]
 Side = Literal["first", "second"]
@@ -56,7 +52,7 @@ class Interview:
     def __init__(
         self,
         problem: Problem,
-        strategy: str = "careful",
+        strategy: AnyStrategy = "careful",
         *,
         max_questions: int | None = None,
         skip_implied: bool | None = None,
@@ -64,18 +60,17 @@ class Interview:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         **options: Any,
     ) -> None:
-        """``strategy``: "careful" for people, "certified" for answers that are always right, or "paper".
+        """``strategy``: "careful" for people, "certified" for answers that are always right, "paper", or your own.
 
         ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers. ``sides`` is
         a seed that decides, question by question, which alternative ``left`` says to show first.
         """
-        if not isinstance(strategy, str) or strategy not in STRATEGIES:
-            raise ArgumentError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+        self._spec = spec_of(strategy)
         if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
             raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
         if sides is not None and type(sides) is not int:
             raise ArgumentError(f"sides is {sides!r}; it must be a whole number, the seed of which side is which")
-        self.problem, self.strategy, self.sides = problem, strategy, sides
+        self.problem, self.strategy, self.sides = problem, name_of(strategy), sides
         self._clock = clock
         self._settings = {"max_questions": max_questions, "skip_implied": skip_implied, **options}
         self._answers: list[Record] = []  # those not taken back
@@ -93,7 +88,7 @@ class Interview:
                 "problem": problem.fingerprint,
                 "problem_name": getattr(problem, "name", ""),
                 "objectives": [o.name for o in problem.objectives],
-                "strategy": strategy,
+                "strategy": self.strategy,
                 "settings": self._settings,
                 "sides": sides,
                 "time": self._now(),
@@ -114,7 +109,7 @@ class Interview:
         self._used: list[Record] = []
         self._final: Recommendation | None = None
         self._step: Step | None = None
-        self._running: Strategy = start(self.strategy, self.problem, **self._settings)
+        self._running: Strategy = start(self._spec, self.problem, **self._settings)
         self._advance(lambda: next(self._running))
         for record in self._answers:
             if record[0] in self._elsewhere:
@@ -124,7 +119,7 @@ class Interview:
         """Let the strategy learn from an answer to a question that it did not ask, unless it has come to its end."""
         if self._step is not None:
             self._used.append(record)
-            self._advance(lambda: self._running.send(Told(record[1], record[2])))
+            self._advance(lambda: self._running.send(ForeignAnswer(record[1], record[2])))
 
     def _advance(self, move: Callable[[], Step]) -> None:
         """Move the strategy on, and past every question whose answer is already there."""
@@ -327,7 +322,7 @@ class Interview:
         first, second = (_values(event.get(side), len(self.problem.objectives)) for side in ("first", "second"))
         if question is not None and _same(first, question.first) and _same(second, question.second):
             return
-        if self.strategy in LEARNING and first is not None and second is not None:
+        if self._spec.accepts_foreign_answers and first is not None and second is not None:
             self._earlier = Question(Alternative(first, NOTHING), Alternative(second, NOTHING))
             self._asked = self._earlier.key
             return

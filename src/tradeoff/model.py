@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from importlib import import_module
-from typing import Literal, TypeAlias
+from functools import singledispatch
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,12 @@ def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
+
+
+@singledispatch
+def as_html(value: object) -> str | None:
+    """Return a value as HTML for notebooks; a room that can draw a type registers a function for it."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -258,11 +264,27 @@ class Lottery:
         result: Vector = self.weights @ self.outcomes
         return result
 
-    def _repr_html_(self) -> str:
-        """Return the lottery as a table for notebooks."""
-        # Drawing is a room above this one: it is looked up when a notebook asks, and not imported.
-        html: str = import_module("tradeoff.representation.drawing").lottery_html(self)
-        return html
+    def _repr_html_(self) -> str | None:
+        """Return the lottery as HTML for notebooks; None where nothing was registered to draw it."""
+        return as_html(self)
+
+
+class Situation(NamedTuple):
+    """What a policy does in one state at one step (counted from 0), and how likely it is to get there."""
+
+    step: int
+    state: str
+    action: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Details:
+    """What to do under a plan, as facts: an item has labels, a solution has lines, a policy has situations."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)  # texts to show beside an item
+    lines: tuple[str, ...] = ()  # what to do, line by line
+    situations: tuple[Situation, ...] = ()  # the likeliest situations of a policy, in order of time
 
 
 class Answer(Enum):

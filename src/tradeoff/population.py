@@ -26,7 +26,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Recommendation, Vector
 from tradeoff.problem import SAME, Problem
 from tradeoff.results import Results, Row, Shards, check_out, held, write_results
-from tradeoff.strategies import STRATEGIES, start
+from tradeoff.strategies import spec_of, start
 from tradeoff.strategies.basis import bases_of
 from tradeoff.users import LinearUser, relative_regret
 
@@ -50,8 +50,7 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ArgumentError(f"there is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}")
+        spec_of(self.strategy)
         if not (math.isfinite(self.precision) and self.precision >= 0):
             raise ArgumentError(f"a precision is a number >= 0; {self.precision!r} was given")
         if not 0 <= self.error_rate <= 1:
@@ -154,13 +153,7 @@ def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
     Shared are the paper's bases, and whatever else the first interview needs and the next finds ready.
     """
     times = [time.perf_counter()]
-    if settings.strategy == "paper":
-        bases = bases_of(problem)
-        if settings.options.get("basis", "paper") == "paper":
-            for benchmark in bases.relevant:
-                bases.paper(benchmark)
-        else:
-            bases.spanner()
+    spec_of(settings.strategy).prepare(problem, settings.options)
     for _ in range(2):
         times.append(time.perf_counter())
         run_user(problem, 0, settings)

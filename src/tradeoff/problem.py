@@ -1,4 +1,4 @@
-"""What every strategy sees: something that can be maximised in any linear direction."""
+"""What every strategy sees, a problem that can be maximised in any linear direction, and what an app also needs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.model import NOTHING, Alternative, Matrix, Mixture, Objective, Plan, Reference, Vector
+from tradeoff.model import (
+    NOTHING,
+    Alternative,
+    Details,
+    Lottery,
+    Matrix,
+    Mixture,
+    Objective,
+    Plan,
+    Reference,
+    Vector,
+)
 
 # Two expectations closer than this share of their size are the same number: rounding, not a difference.
 SAME = 1e-12
+# Every bound is exact to about this much, the rounding of the arithmetic itself; a smaller slack is reported as 0.
+ROUNDING = 1e-9
+# A range below this cannot be divided by; such an objective counts as constant.
+SMALLEST_RANGE = 1e-300
 
 
 class Problem(Protocol):
-    """A decision problem as the strategies see it; ``best`` is all they need.
+    """A decision problem as strategies see it; ``best`` is all they need.
 
     ``outcome in the person's units = origin + scale * value``, with ``scale < 0`` for objectives to be minimised.
+    ``best`` may be called from several threads at once.
     """
 
     @property
@@ -41,14 +57,96 @@ class Problem(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """What tells this problem from others; a log of answers names it."""
+        """A text that identifies this problem; a log of answers names it."""
+
+    @property
+    def slack(self) -> float:
+        """How far ``best`` may be from the optimum, in gains: ``w @ best(w) >= optimum - slack * sum(abs(w))``.
+
+        0 where the optimum is exact. Read it with ``slack_of``, which takes a problem without this attribute as exact.
+        """
+        return 0.0
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return one optimal, never dominated alternative per row of weights."""
 
 
-class Frame:
-    """The one place that turns outcomes in the person's units into gains over a reference, and back.
+class Presentable(Problem, Protocol):
+    """A problem that an app can present: names, texts, sizes, and plans that a person can read.
+
+    ``ScaledProblem`` implements all of it but ``gain_scale``, ``fingerprint``, ``best`` and ``show``: derive from that.
+    """
+
+    name: str
+    title: str
+    about: str
+
+    @property
+    def kind(self) -> str:
+        """What sort of problem it is, as files and JSON call it: "catalogue", "points", "mdp" or another word."""
+
+    @property
+    def extent(self) -> Mapping[str, int]:
+        """The sizes worth knowing, by name, such as ``{"items": 300}``."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was estimated, dropped or assumed when the problem was made, one sentence each."""
+
+    @property
+    def irrelevant(self) -> tuple[Objective, ...]:
+        """The objectives that come out the same whatever is done."""
+
+    @property
+    def matters(self) -> Sequence[bool]:
+        """Whether each objective can be changed by what is chosen."""
+
+    @property
+    def ideal(self) -> Vector:
+        """The best attainable expectation of each objective, in the person's units."""
+
+    @property
+    def nadir(self) -> Vector:
+        """The worst attainable expectation of each objective, in the person's units."""
+
+    @property
+    def reference_name(self) -> str:
+        """What the reference is called."""
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether a plan unfolds over time, so that ``show`` takes ``method`` and ``order``."""
+
+    @property
+    def storable(self) -> bool:
+        """Whether the problem can be written to a file."""
+
+    @property
+    def places(self) -> Mapping[str, tuple[float, float]]:
+        """Where states are on a map, by name; empty without a map."""
+
+    @property
+    def pictures(self) -> Mapping[str, bytes]:
+        """PNG pictures of states, by name; empty without pictures."""
+
+    def outcome(self, value: ArrayLike) -> Vector:
+        """Return a value vector (gains) in the person's units."""
+
+    def show(self, alternative: Alternative) -> Lottery:
+        """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
+
+    def details(self, plan: Plan) -> Details:
+        """Return what to do under a plan, beyond what its lottery tells."""
+
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """Return the texts to show beside the item of this name."""
+
+    def worse_than(self, alternative: Alternative) -> Alternative | None:
+        """Return a real alternative that this one clearly beats in everything, or None if none is known."""
+
+
+class GainScale:
+    """The one class that turns outcomes in the person's units into gains over a reference, and back.
 
     Gains are ``(outcome - origin) / scale``: larger is better, never negative, at most 1 for what is attainable, so that
     objectives measured in minutes and in euros can be compared. An objective with no range gets a scale of one unit;
@@ -56,9 +154,14 @@ class Frame:
     """
 
     def __init__(
-        self, objectives: Sequence[Objective], lowest: Vector, highest: Vector, noise: Vector, reference: Reference
+        self,
+        objectives: Sequence[Objective],
+        lowest: Vector,
+        highest: Vector,
+        reference: Reference,
+        noise: ArrayLike = 0.0,
     ) -> None:
-        """``lowest`` and ``highest`` attainable expectation per objective; ``noise``: what rounding alone may differ."""
+        """``lowest`` and ``highest`` attainable expectation per objective; ``noise``: how much rounding may change them."""
         self.objectives = tuple(objectives)
         self.reference = reference
         sign = np.array([o.sign for o in objectives])
@@ -69,21 +172,23 @@ class Frame:
                 f"the amounts of {objectives[broken[0]].name!r} are too large to be added up; use a larger unit"
             )
         worst, best = np.where(sign > 0, lowest, highest), np.where(sign > 0, highest, lowest)
+        noise = np.broadcast_to(np.maximum(noise, SMALLEST_RANGE), worst.shape)
         self.matters = np.abs(best - worst) > np.maximum(SAME * np.maximum(np.abs(best), np.abs(worst)), noise)
         self.ideal, self.nadir = best, worst
-        self.origin: Vector = worst + 0.0  # never -0.0, which a person would read as a sign
+        # What rounding alone may have made of zero is zero, and never -0.0: a person would read it as an amount.
+        self.origin: Vector = np.where(np.abs(worst) <= noise, 0.0, worst + 0.0)
         if reference.outcome is not None:
-            self.origin = self._given_reference(reference.outcome, worst, sign)
+            self.origin = self._given_reference(reference.outcome, worst, sign, noise)
         span = (best - self.origin) * sign
         self.scale: Vector = np.where(self.matters, span, 1.0) * sign
         for array in (self.matters, self.origin, self.scale, self.ideal, self.nadir):
             array.flags.writeable = False
 
-    def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector) -> Vector:
+    def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector, noise: Vector) -> Vector:
         """Return the origin the person named, checked to be no better than anything attainable."""
         origin = np.array([outcome[o.name] for o in self.objectives])
         for j, objective in enumerate(self.objectives):
-            slack = SAME * max(1.0, abs(worst[j]))
+            slack = max(SAME * max(1.0, abs(worst[j])), noise[j])
             if not np.isfinite(origin[j]) or (origin[j] - worst[j]) * sign[j] > slack:
                 raise ProblemError(
                     f"the reference {self.reference.name!r} has {objective.name} = {objective.text(origin[j])}, but "
@@ -111,25 +216,83 @@ class Frame:
         return result
 
 
-class Framed(ABC):
-    """What all problems with a frame share: the reference, and the person's units outside."""
+class ScaledProblem(ABC):
+    """A base class for problems: everything ``Presentable`` asks for that follows from a scale of gains.
+
+    A subclass sets ``objectives``, ``name``, ``title`` and ``about`` and implements ``gain_scale``, ``fingerprint``,
+    ``best`` and ``show``.
+    """
 
     objectives: tuple[Objective, ...]
+    name: str = "problem"
+    title: str = ""
+    about: str = ""
+    notes: Sequence[str] = ()
+    kind: str = "other"
+    has_paths: bool = False
+    storable: bool = False
+    slack: float = 0.0
+    places: Mapping[str, tuple[float, float]] = {}
+    pictures: Mapping[str, bytes] = {}
+    threads: int = 1  # how many threads one call may use; only MDPs use more than one
 
     @property
     @abstractmethod
-    def frame(self) -> Frame:
-        """The reference and the scale of each gain; worked out when first needed."""
+    def gain_scale(self) -> GainScale:
+        """The reference and the scale of each gain; computed when first needed."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A text that identifies this problem; see ``fingerprint_of``."""
+
+    @abstractmethod
+    def best(self, weights: ArrayLike) -> list[Alternative]:
+        """Return one optimal, never dominated alternative per row of weights."""
+
+    @abstractmethod
+    def show(self, alternative: Alternative) -> Lottery:
+        """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
+
+    @property
+    def frame(self) -> GainScale:
+        """An old name of ``gain_scale``."""
+        return self.gain_scale
 
     @property
     def origin(self) -> Vector:
         """The reference's outcome, in the person's units."""
-        return self.frame.origin
+        return self.gain_scale.origin
 
     @property
     def scale(self) -> Vector:
         """One unit of gain in the person's units, per objective; negative for objectives to be minimised."""
-        return self.frame.scale
+        return self.gain_scale.scale
+
+    @property
+    def ideal(self) -> Vector:
+        """The best attainable expectation of each objective, in the person's units."""
+        return self.gain_scale.ideal
+
+    @property
+    def nadir(self) -> Vector:
+        """The worst attainable expectation of each objective, in the person's units."""
+        return self.gain_scale.nadir
+
+    @property
+    def matters(self) -> Sequence[bool]:
+        """Whether each objective can be changed by what is chosen."""
+        return tuple(self.gain_scale.matters.tolist())
+
+    @property
+    def irrelevant(self) -> tuple[Objective, ...]:
+        """The objectives that come out the same whatever is done; their weights cannot matter."""
+        return tuple(o for o, matters in zip(self.objectives, self.matters, strict=True) if not matters)
+
+    @property
+    def reference_name(self) -> str:
+        """What the reference is called."""
+        return self.gain_scale.reference.name
 
     @property
     def nothing(self) -> Alternative:
@@ -137,26 +300,65 @@ class Framed(ABC):
         return Alternative(np.zeros(len(self.objectives)), NOTHING)
 
     @property
-    def irrelevant(self) -> tuple[Objective, ...]:
-        """The objectives that come out the same whatever is done; their weights cannot matter."""
-        return tuple(o for o, matters in zip(self.objectives, self.frame.matters, strict=True) if not matters)
+    def extent(self) -> Mapping[str, int]:
+        """The sizes worth knowing, by name."""
+        return {}
 
     def outcome(self, value: ArrayLike) -> Vector:
         """Return a value vector (gains) in the person's units."""
-        return self.frame.outcomes(np.asarray(value, dtype=float))
+        return self.gain_scale.outcomes(np.asarray(value, dtype=float))
+
+    def details(self, plan: Plan) -> Details:
+        """Return what to do under a plan, beyond what its lottery tells."""
+        return Details()
+
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """Return the texts to show beside the item of this name."""
+        return {}
+
+    def worse_than(self, alternative: Alternative) -> Alternative | None:
+        """Return a real alternative that this one clearly beats in everything, or None if none is known."""
+        return None
+
+
+def slack_of(problem: object) -> float:
+    """Return the slack of a problem; one that does not state any is exact.
+
+    >>> slack_of(object())
+    0.0
+    """
+    return float(getattr(problem, "slack", 0.0))
 
 
 def fingerprint_of(*parts: object) -> str:
-    """Return a short text that is the same for the same parts (arrays, texts, numbers), bit for bit."""
+    """Return a short text that is the same for the same parts (arrays, texts, numbers, objectives), bit for bit.
+
+    Logs on disk name it, so how each part is written down here never changes.
+    """
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             digest.update(np.ascontiguousarray(part).data)
         else:
-            digest.update(repr(part).encode())
+            digest.update(_written(part).encode())
         digest.update(b"|")
     return digest.hexdigest()[:32]
+
+
+def _written(part: object) -> str:
+    """Return a part as text: the fields that identify an objective, and the literals of plain values."""
+    match part:
+        case Objective():
+            return f"Objective(name={part.name!r}, unit={part.unit!r}, goal={part.goal!r})"
+        case tuple():
+            return f"({', '.join(map(_written, part))}{',' if len(part) == 1 else ''})"
+        case list():
+            return f"[{', '.join(map(_written, part))}]"
+        case None | bool() | int() | float() | str():
+            return repr(part)
+        case _:
+            raise TypeError(f"a fingerprint is made of arrays, texts and numbers, not of {type(part).__name__}")
 
 
 def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
@@ -178,6 +380,17 @@ def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
             f"the weight of {objectives[column].name} in row {row} is {rows[row, column]}; weights must be finite"
         )
     return np.ascontiguousarray(rows)
+
+
+def unit_rows(rows: Matrix) -> Matrix:
+    """Return rows of weights brought to a size near 1, each by a power of two: the same optimum, and no sum overflows.
+
+    >>> unit_rows(np.array([[1e308, 1e308], [3e-310, 0.0], [0.0, 0.0]])).round(3).tolist()
+    [[0.556, 0.556], [0.863, 0.0], [0.0, 0.0]]
+    """
+    exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    result: Matrix = np.ldexp(rows, -exponents[:, None])
+    return result
 
 
 def dilute(alternative: Alternative, share: float) -> Alternative:

@@ -38,6 +38,8 @@ def same(interview: Interview, expected: dict[str, Any]) -> None:
     found = make.came_to(interview)
     assert found.keys() == expected.keys()
     for what, then in expected.items():
+        if what == "weights" and not expected["finished"]:
+            continue  # an estimate on the way, which later versions may improve; the answers and the plan stay
         if isinstance(then, list | float):
             np.testing.assert_allclose(found[what], then, rtol=0, atol=1e-9, err_msg=what)
         else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -217,3 +219,45 @@ def test_a_problem_travels_to_other_processes_or_says_why_not() -> None:
     points = np.random.default_rng(1).random((30, 3))
     far = simulate(over(points), 12, jobs=2, strategy="careful")
     assert far.results.regret.tolist() == simulate(over(points), 12, jobs=1, strategy="careful").results.regret.tolist()
+
+
+def test_best_is_the_same_from_several_threads() -> None:
+    """Thousands of new solutions, numbered by eight threads that are switched as often as can be."""
+    angles = np.linspace(0, np.pi / 2, 4000)
+    points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    rows = np.random.default_rng(0).dirichlet(np.ones(2), 1500)
+    problem = over(points, most_asked=0)
+    expected = (problem.gain_scale.gains(points) @ rows.T).max(axis=0)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            orders = [np.random.default_rng(i).permutation(len(rows)) for i in range(8)]
+            list(pool.map(lambda order: [problem.best(rows[[i]]) for i in order], orders))
+    finally:
+        sys.setswitchinterval(switching)
+    found = np.array([best.value for best in problem.best(rows)])
+    np.testing.assert_allclose((found * rows).sum(axis=1), expected, atol=1e-12)
+
+
+def test_the_slack_is_the_gap_and_what_the_search_leaves_out() -> None:
+    rng = np.random.default_rng(3)
+    points = rng.random((300, 3))
+
+    def nearly(weights: np.ndarray) -> np.ndarray:
+        """Return the worst of the points that miss the optimum by less than the gap."""
+        worth = points @ weights
+        allowed = worth >= worth.max() - 8e-4 * np.abs(weights).sum()
+        return points[np.flatnonzero(allowed)[worth[allowed].argmin()]]
+
+    exact, inexact = over(points, gap=0), PointSet(nearly, ["o0", "o1", "o2"], most_asked=0)
+    assert 0 < exact.slack < 1e-6 and 1e-3 < inexact.slack < 1e-3 + 1e-6
+    rows = rng.dirichlet(np.ones(3), 400)
+    for problem, beaten in ((exact, False), (inexact, True)):
+        missing = (problem.gain_scale.gains(points) @ rows.T).max(axis=0) - [
+            a.value @ w for a, w in zip(problem.best(rows), rows, strict=True)
+        ]
+        assert missing.max() <= problem.slack
+        assert bool(missing.max() > 1e-6) == beaten
+    with pytest.raises(ArgumentError, match="gap"):
+        over(points, gap=-0.1)

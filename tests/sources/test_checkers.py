@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -344,10 +343,9 @@ def test_programs_that_cannot_be_planned_with_are_refused_with_the_reason(
     folder: Path, text: str, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("bad.prism").write_text(text)
-    begun = time.perf_counter()
     with pytest.raises(ProblemError, match=message) as caught:
         tradeoff.load("bad.prism", horizon=3)
-    assert time.perf_counter() - begun < 4 and "bad.prism" in str(caught.value) and len(str(caught.value)) < 500
+    assert "bad.prism" in str(caught.value) and len(str(caught.value)) < 500
     assert capfd.readouterr() == ("", ""), "Storm's own messages must not be printed"
 
 

@@ -64,6 +64,16 @@ def test_names_come_in_the_order_they_were_begun_and_folders_are_apart(store: St
     assert store.logs("nobody") == {}
 
 
+def test_lengths_are_those_of_the_logs_in_the_same_order(store: Store) -> None:
+    for i, name in enumerate(["zoe", "ann", "bob"]):
+        store.create("people", name, [{**HEADER, "time": f"2026-01-01T00:00:0{i}+00:00"}])
+        store.append("people", name, [{"event": "note", "text": "a\nb"}] * i, after=1)
+    store.create("others", "ann", [HEADER] * 7)
+    assert list(store.lengths("people").items()) == [("zoe", 1), ("ann", 2), ("bob", 3)]
+    store.append("people", "zoe", [HEADER, HEADER], after=1)
+    assert store.lengths("people")["zoe"] == 3 and store.lengths("nobody") == {}
+
+
 def test_what_is_not_there_is_missing(store: Store) -> None:
     store.create("people", "ann", [HEADER])
     for folder, name in (("people", "bob"), ("others", "ann")):
@@ -152,7 +162,9 @@ values = st.recursive(
 @given(
     batches=st.lists(st.lists(st.dictionaries(st.text("xyz", min_size=1), values, max_size=3), max_size=3), max_size=4)
 )
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_any_event_comes_back_as_it_was(store: Store, batches: list[list[dict[str, Any]]]) -> None:
     name = f"log-{len(store.names('random'))}"
     store.create("random", name, [HEADER])

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import processes
 from tradeoff.errors import StoreError
 from tradeoff.stores import JsonLines
 
@@ -111,10 +111,10 @@ def test_a_log_is_held_by_one_process_only(tmp_path: Path) -> None:
         for again in (JsonLines.open, JsonLines.create):
             with pytest.raises(StoreError, match="in use by another process"):
                 again(path)
-        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        other = processes.run([sys.executable, "-c", code])
         assert other.returncode == 1 and "in use by another process" in other.stderr
         assert store.read() == EVENTS
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert processes.run([sys.executable, "-c", code]).returncode == 0
 
 
 @pytest.mark.parametrize("place", ["", "nowhere/log"])

@@ -22,7 +22,7 @@ from tradeoff import (
     StubbornUser,
     load,
 )
-from tradeoff.strategies.oracle import memory_of
+from tradeoff.strategies.cache import memory_of
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,6 +12,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
     NOTHING,
     Alternative,
+    Details,
     Indices,
     Item,
     Lottery,
@@ -27,14 +28,14 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
+from tradeoff.problem import SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
 from tradeoff.representation import mix, parts_of
 
 # Scores of this many items x weights are formed at a time: 32 MB.
 SCORES_AT_ONCE = 1 << 22
 
 
-class Catalogue(Framed):
+class Catalogue(ScaledProblem):
     """A choice among items described by numbers.
 
     >>> laptops = Catalogue([[1200, 9], [700, 5], [900, 8]], names=["Alto", "Brio", "Cara"],
@@ -42,6 +43,9 @@ class Catalogue(Framed):
     >>> [laptops.names[a.plan.index] for a in laptops.best([[1, 0], [0, 1], [1, 1]])]
     ['Brio', 'Alto', 'Cara']
     """
+
+    kind = "catalogue"
+    storable = True
 
     def __init__(
         self,
@@ -96,15 +100,14 @@ class Catalogue(Framed):
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"
 
     @cached_property
-    def frame(self) -> Frame:
+    def gain_scale(self) -> GainScale:
         """The reference and the scale of each gain."""
-        noise = np.zeros(len(self.objectives))
-        return Frame(self.objectives, self.values.min(axis=0), self.values.max(axis=0), noise, self.reference)
+        return GainScale(self.objectives, self.values.min(axis=0), self.values.max(axis=0), self.reference)
 
     @cached_property
     def gains(self) -> Matrix:
         """The items' values as gains over the reference, read-only."""
-        return frozen_array(self.frame.gains(self.values))
+        return frozen_array(self.gain_scale.gains(self.values))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -113,13 +116,13 @@ class Catalogue(Framed):
         return fingerprint_of("catalogue", self.objectives, self.names, self.values, outcome)
 
     @property
-    def reference_name(self) -> str:
-        """What the reference is called."""
-        return self.reference.name
+    def extent(self) -> Mapping[str, int]:
+        """The number of items."""
+        return {"items": len(self.names)}
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         chunk = max(1, SCORES_AT_ONCE // len(self.gains))
         chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
         return [self.alternative(int(i)) for part in chunks for i in self._winners(part)]
@@ -151,12 +154,32 @@ class Catalogue(Framed):
     def alternative(self, item: int | str) -> Alternative:
         """Return an item, by number or name, as an alternative."""
         if isinstance(item, str):
-            if item not in self.names:
+            if item not in self._numbers:
                 raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
-            item = self.names.index(item)
+            item = self._numbers[item]
         if not 0 <= item < len(self.names):
             raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
         return Alternative(self.gains[item], Item(item, self.names[item]))
+
+    def details(self, plan: Plan) -> Details:
+        """Return the labels of an item."""
+        return Details(labels=self.labels_of(plan.name)) if isinstance(plan, Item) else Details()
+
+    def labels_of(self, name: str) -> dict[str, str]:
+        """Return the texts to show beside the item of this name; none for anything that is not an item."""
+        number = self._numbers.get(name)
+        return {} if number is None else {key: texts[number] for key, texts in self.labels.items()}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def worse_than(self, alternative: Alternative) -> Alternative | None:
+        """Return the middle one of the items that this alternative beats in everything, by their total gain."""
+        worse = np.all(self.gains <= alternative.value, axis=1) & np.any(self.gains < alternative.value, axis=1)
+        items = np.flatnonzero(worse)
+        order = items[np.argsort(self._totals[items], kind="stable")]
+        return self.alternative(int(order[len(order) // 2])) if len(order) else None
 
     def evaluate(self, plan: Plan | int | str) -> Vector:
         """Return the expected gains of an item, of the reference, or of a mixture of them."""

@@ -16,6 +16,8 @@ from tradeoff.kernels import bellman
 from tradeoff.model import (
     NOTHING,
     Alternative,
+    Details,
+    Item,
     Lottery,
     Matrix,
     Mixture,
@@ -29,7 +31,7 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import Frame, Framed, fingerprint_of, weight_rows
+from tradeoff.problem import GainScale, ScaledProblem, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies, solving
 from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
@@ -38,7 +40,7 @@ from tradeoff.problems.rollouts import Rollouts, roll
 from tradeoff.representation import Method, Order, represent
 
 
-class MDP(Framed):
+class MDP(ScaledProblem):
     """A finite-horizon Markov decision process with vector rewards.
 
     Make one with ``from_arrays``, ``from_sparse`` or ``from_rows``. Rewards are in the person's units; gains over the
@@ -51,6 +53,10 @@ class MDP(Framed):
     >>> trip.outcome(fast.value).round(6).tolist(), trip.outcome(cheap.value).round(6).tolist()
     ([54.0, 5.0], [60.0, 2.0])
     """
+
+    kind = "mdp"
+    has_paths = True
+    storable = True
 
     def __init__(
         self,
@@ -361,13 +367,13 @@ class MDP(Framed):
         return total
 
     @cached_property
-    def frame(self) -> Frame:
+    def gain_scale(self) -> GainScale:
         """The reference and the scale of each gain, from the best and the worst expectation of each objective."""
         k = len(self.objectives)
         directions = np.concatenate([np.eye(k), -np.eye(k)])
         noise = 1e-15 * self.largest_total
         optima = solving.optimal_scores(self, directions)
-        return Frame(self.objectives, -optima[k:], optima[:k], noise, self.reference)
+        return GainScale(self.objectives, -optima[k:], optima[:k], self.reference, noise)
 
     @property
     def nothing_is_reference(self) -> bool:
@@ -406,7 +412,7 @@ class MDP(Framed):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return an optimal policy for each row of weights (any sign); ties never leave a dominated one."""
         rows = weight_rows(weights, self.objectives)
-        values = self.frame.gains(solving.optimal_outcomes(self, rows))
+        values = self.gain_scale.gains(solving.optimal_outcomes(self, rows))
         return [Alternative(value, OptimalPolicy(row)) for value, row in zip(values, rows, strict=True)]
 
     def solve(self, weights: ArrayLike) -> list[Policy]:
@@ -435,11 +441,13 @@ class MDP(Framed):
         """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
         plan = self.plan(alternative.plan)
         lottery = represent(self, plan, method=method, order=order, fits=lambda size: size <= memory_limit() // 2)
-        gap = np.abs(self.frame.gains(lottery.average) - alternative.value).max()
-        if not gap <= 1e-9:
+        gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
+        # Sums of H rewards round to the size of the rewards, not to that of what is left when they cancel.
+        rounding = (self.horizon + 8) * np.finfo(float).eps * self.largest_total / np.abs(self.scale)
+        if not np.all(gap <= 1e-9 + rounding):
             raise ArgumentError(
                 f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
-                f"{self.frame.gains(lottery.average).tolist()}; was it made for another problem?"
+                f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
             )
         return lottery
 
@@ -460,7 +468,7 @@ class MDP(Framed):
             case OptimalPolicy():
                 return self.best([plan.weights])[0].value
             case _:
-                return self.frame.gains(self._expected(plan))
+                return self.gain_scale.gains(self._expected(plan))
 
     def _expected(self, plan: Plan) -> Vector:
         """Return the expected outcome of a policy in the person's units, by pushing probability forward."""
@@ -503,6 +511,19 @@ class MDP(Framed):
         """Return ``n`` independent trajectories of a policy, drawn with ``rng`` (a generator or a seed)."""
         return roll(self, self.plan(policy), np.random.default_rng(rng), n)
 
-    def choice_count(self) -> int:
-        """Return how many (state, action) pairs there are at most at one step."""
-        return max(len(layer.action) for layer in self.layers)
+    @property
+    def extent(self) -> Mapping[str, int]:
+        """The numbers of states, actions and steps, and of the most choices and branches at one step."""
+        return {
+            "states": len(self.states),
+            "actions": len(self.actions),
+            "horizon": self.horizon,
+            "choices": max(len(layer.action) for layer in self.layers),
+            "branches": max(len(layer.target) for layer in self.layers),
+        }
+
+    def details(self, plan: Plan) -> Details:
+        """Return what a deterministic policy does in its likeliest situations."""
+        if isinstance(plan, Mixture | Nothing | Item):
+            return Details()
+        return Details(situations=policies.likeliest_situations(self, self.plan(plan)))

@@ -1,8 +1,10 @@
-"""A set of points that nobody has listed: an optimiser finds the best one for any weights (the paper's section 5)."""
+"""A set of points given by an optimiser that finds the best one for any weights (the paper's section 5)."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,6 +15,7 @@ from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
     NOTHING,
     Alternative,
+    Details,
     Item,
     Lottery,
     Matrix,
@@ -26,34 +29,38 @@ from tradeoff.model import (
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, Frame, Framed, fingerprint_of, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.corners import find_corners
+from tradeoff.problems.supported_solutions import BEYOND, LEAST, find_supported, ranges_of
 from tradeoff.representation import mix, parts_of
 
-# An optimum is asked for once more with this much of everything added to the weights, to prefer the better of two that
-# tie; with less where the better one in everything is not one of those that tie.
+# To prefer the better of two solutions that tie, the optimiser is asked again with this much of every weight added, and
+# with less if that yields a solution that does not tie.
 NUDGES = (1e-6, 1e-9)
-# An optimiser may miss the best by this part of the range, as solvers of integer programs do; what is more is an error.
-INEXACT = 1e-3
-# Where not all solutions that may be best were found, others are allowed to be worse by this part of the range.
+# By default an optimiser may miss the optimum by this share of the range, as integer solvers do.
+GAP = 1e-3
+# If the search for supported solutions stopped early, the reference is put this share of the range below the worst found.
 MARGIN = 0.25
 
 Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
 
-class PointSet(Framed):
+class PointSet(ScaledProblem):
     """A choice among solutions that an optimiser finds: a knapsack, a route, a schedule.
 
     ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
     amounts in the person's units and ``weights`` may have any sign: an objective to be minimised comes with a negative
     one. It returns the outcome, or the outcome and what is to be done: a text, or a list of texts.
 
-    An interview looks hundreds of weights up. So the solutions that are best for somebody are found first, with at most
-    ``most_asked`` questions to the optimiser; if these are all, it need not be asked again.
+    An interview looks up hundreds of weights. So the supported solutions (each optimal for some weights >= 0) are found
+    first, with at most ``most_asked`` questions to the optimiser; if these are all, it is not asked again. It is never
+    called from two threads at once.
 
     With ``both_ways=False`` the optimiser is never asked for the worst of anything (the longest way, the dearest plan),
-    which many cannot find. The choice is then among those solutions alone, and the worst of them is the reference.
+    which many cannot find. The choice is then among the supported solutions, and the worst of them is the reference.
+
+    ``gap`` says how far ``best`` may be from the optimum, as a share of the range of each objective: give 0 for an exact
+    one. A larger miss is refused where it is noticed, and every proven bound allows for the gap (``slack``).
 
     >>> corners = [(0.0, 3.0), (2.0, 2.0), (3.0, 0.0)]
     >>> problem = PointSet(lambda w: max(corners, key=lambda c: w @ c), ["speed", "range"])
@@ -61,12 +68,15 @@ class PointSet(Framed):
     [[3.0, 0.0], [2.0, 2.0]]
     """
 
+    kind = "points"
+
     def __init__(
         self,
         best: Callable[[Vector], Any],
         objectives: Sequence[Objective | str],
         *,
         both_ways: bool = True,
+        gap: float = GAP,
         most_asked: int = 1000,
         reference: Reference | None = None,
         places: Mapping[str, tuple[float, float]] | None = None,
@@ -80,7 +90,9 @@ class PointSet(Framed):
         self.objectives = objectives_from(objectives, len(objectives))
         if not self.objectives:
             raise ProblemError("a point set needs at least one objective; name them")
-        self.both_ways, self.most_asked = both_ways, most_asked
+        if not 0 <= gap < 1:
+            raise ArgumentError(f"gap is {gap!r}; it must be a share of the range, from 0 to less than 1")
+        self.both_ways, self.gap, self.most_asked = both_ways, float(gap), most_asked
         self.reference = reference or Reference()
         self.reference.check(self.objectives)
         self.places = dict(places or {})
@@ -90,43 +102,52 @@ class PointSet(Framed):
         self._known: dict[bytes, int] = {}  # weights on outcomes -> which solution is best
         self._numbers: dict[tuple[bytes, Steps], int] = {}
         self._solutions: list[tuple[Vector, Steps]] = []  # outcome, what is to be done
-        self.corner_numbers: list[int] = []  # the solutions that are best for somebody,
-        self.complete = False  # and whether these are all
+        self.complete = False  # whether all supported solutions were found
+        self._supported_numbers: list[int] = []
+        self._supported: Catalogue | None = None
+        self._lock = threading.RLock()  # guards all of these, and the optimiser
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.objectives)} objectives>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process; an optimiser that cannot be sent stays here, and says so there."""
+        """Return what is sent to another process; an optimiser that cannot be sent is replaced by one that says so."""
         from joblib.externals.loky.backend.reduction import dumps
 
-        state = self.__dict__.copy()
+        with self._lock:
+            state = {name: copy(value) for name, value in self.__dict__.items() if name != "_lock"}
         try:
             dumps(self._optimise)
         except Exception as error:
-            state["_optimise"] = _Elsewhere(self.name, str(error))
+            state["_optimise"] = _UnpicklableOptimiser(self.name, str(error))
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._lock = threading.RLock()
 
     # --- the optimiser ------------------------------------------------------------------------------------------------
 
     def _ask(self, weights: Vector) -> int:
-        """Return the number of the solution that the optimiser finds for weights on outcomes; it is asked once."""
-        # Of any length: the optimiser is asked about directions, and equal directions are one question.
+        """Return the number of the solution that the optimiser finds for weights on outcomes; each direction once."""
         length = np.abs(weights).max()
         weights = np.ascontiguousarray(weights / length if length > 0 else weights) + 0.0
         key = weights.tobytes()
-        if key not in self._known:
-            try:
-                found = self._optimise(weights.copy())
-            except TradeoffError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise ProblemError(
-                    f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
-                    f"must find an optimum for {'any' if self.both_ways else 'these'} weights"
-                ) from error
-            self._known[key] = self._number(found, weights)
-        return self._known[key]
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._number(self._optimum(weights), weights)
+            return self._known[key]
+
+    def _optimum(self, weights: Vector) -> Any:
+        try:
+            return self._optimise(weights.copy())
+        except TradeoffError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ProblemError(
+                f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
+                f"must find an optimum for {'any' if self.both_ways else 'these'} weights"
+            ) from error
 
     def _number(self, found: Any, weights: Vector) -> int:
         k = len(self.objectives)
@@ -172,13 +193,13 @@ class PointSet(Framed):
                 return nudged
         return plain
 
-    # --- the frame ----------------------------------------------------------------------------------------------------
+    # --- the scale ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def frame(self) -> Frame:
-        """The reference and the scale of each gain: 2 k questions to the optimiser, or all that find the corners."""
+    def gain_scale(self) -> GainScale:
+        """The reference and the scale of each gain: 2 k questions to the optimiser, or those of ``supported``."""
         if not self.both_ways:
-            return self._corners.frame
+            return self.supported.gain_scale
         unit = np.eye(len(self.objectives))
         highest = np.array([self._solutions[self._ask(e)][0][j] for j, e in enumerate(unit)])
         lowest = np.array([self._solutions[self._ask(-e)][0][j] for j, e in enumerate(unit)])
@@ -188,12 +209,17 @@ class PointSet(Framed):
                 f"{self.name!r} returned {lowest[j]:.6g} as the least {self.objectives[j].name} and {highest[j]:.6g} as "
                 "the most; best(weights) must maximise weights @ outcome, for negative weights too"
             )
-        noise = np.zeros(len(self.objectives))
-        return Frame(self.objectives, np.minimum(lowest, highest), highest, noise, self.reference)
+        return GainScale(self.objectives, np.minimum(lowest, highest), highest, self.reference)
 
-    @cached_property
-    def _corners(self) -> Catalogue:
-        """The solutions that are best for somebody, as a catalogue, which can be searched for any weights."""
+    @property
+    def supported(self) -> Catalogue:
+        """The supported solutions that were found, as a catalogue, which can be searched for any weights."""
+        with self._lock:
+            if self._supported is None:
+                self._supported = self._find_supported()
+            return self._supported
+
+    def _find_supported(self) -> Catalogue:
         optima = [self._ask(row) for row in np.diag(self._sign)]
         goods = self._goods(optima)
         size = np.ptp(goods, axis=0)
@@ -206,22 +232,23 @@ class PointSet(Framed):
             return number, self._goods([number])[0]
 
         first = list(dict.fromkeys(optima))
-        self.corner_numbers, self.complete = find_corners(ask, first, self._goods(first), self.most_asked)
-        outcomes = np.array([self._solutions[number][0] for number in self.corner_numbers])
-        return Catalogue(outcomes, self.objectives, reference=self._corner_reference(outcomes), name=self.name)
+        self._first_ranges = ranges_of(self._goods(first))
+        self._supported_numbers, self.complete = find_supported(ask, first, self._goods(first), self.most_asked)
+        outcomes = np.array([self._solutions[number][0] for number in self._supported_numbers])
+        return Catalogue(outcomes, self.objectives, reference=self._supported_reference(outcomes), name=self.name)
 
-    def _corner_reference(self, outcomes: Matrix) -> Reference:
-        """Return what gains are counted from, given the outcomes of the corners."""
+    def _supported_reference(self, outcomes: Matrix) -> Reference:
+        """Return what gains are counted from, given the outcomes of the supported solutions."""
         worst = (self._sign * outcomes).min(axis=0)
         if self.both_ways:
-            lower = np.minimum(worst, self._sign * self.frame.origin)
+            lower = np.minimum(worst, self._sign * self.gain_scale.origin)
         elif self.complete or self.reference.outcome is not None:
             return self.reference
         else:
             lower = worst - MARGIN * np.ptp(outcomes, axis=0)
             self.notes.append(
-                f"{len(outcomes):,} solutions that are best for some weights were found before the optimiser was asked "
-                f"{self.most_asked:,} times; there may be more, which are found when they are needed"
+                f"{len(outcomes):,} solutions that are best for some weights were found in {self.most_asked:,} questions to "
+                "the optimiser; there may be more, which are found when they are needed"
             )
         amounts = {o.name: float(x) for o, x in zip(self.objectives, self._sign * lower, strict=True)}
         return Reference(self.reference.name, amounts)
@@ -235,37 +262,40 @@ class PointSet(Framed):
         """Raise a ProblemError if something is better at an objective than what was found as the best of it."""
         goods = self._goods(optima)
         gaps = goods - np.diag(goods)
-        for i, j in np.argwhere(gaps > INEXACT * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
+        for i, j in np.argwhere(gaps > max(self.gap, ROUNDING) * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
             best, better = (self._solutions[optima[n]][0][j] for n in (j, i))
             raise ProblemError(
                 f"{self.name!r} returned {best:.6g} as the best {self.objectives[j].name}, but {better:.6g} when asked for "
                 f"the best {self.objectives[i].name}; best(weights) must maximise weights @ outcome"
             )
 
+    @cached_property
+    def slack(self) -> float:  # type: ignore[override]
+        """The gap of the optimiser, and what finding the supported solutions leaves out, in gains."""
+        # Directions were asked for with weights of at least LEAST, on goods divided by the range of the first optima.
+        _ = self.supported
+        ratio = np.abs(self.scale) / self._first_ranges
+        return self.gap + BEYOND + LEAST * float(ratio[self.gain_scale.matters].sum())
+
     # --- the problem --------------------------------------------------------------------------------------------------
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this set from others, as far as the solutions that were asked for at the start do."""
+        """A text that identifies this set, as far as the first solutions asked for do."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
-        ends = (np.array(self.frame.ideal), np.array(self.frame.nadir))
-        known = () if self.both_ways else (self._corners.values,)
+        ends = (np.array(self.gain_scale.ideal), np.array(self.gain_scale.nadir))
+        known = () if self.both_ways else (self.supported.values,)
         return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
-
-    @property
-    def reference_name(self) -> str:
-        """What the reference is called."""
-        return self.reference.name
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         return [self.alternative(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
         """Return the number of the best solution for each row of weights on gains."""
-        # Which way a row is looked up depends on the row alone, so that it does not matter who asked what before.
-        listed = [self.corner_numbers[a.plan.index] for a in self._corners.best(rows)]  # type: ignore[union-attr]
+        # How a row is looked up depends on the row alone, so that no result depends on what was asked before.
+        listed = [self._supported_numbers[a.plan.index] for a in self.supported.best(rows)]  # type: ignore[union-attr]
         against = np.any(rows < 0, axis=1)
         known = np.where(against, not self.both_ways, self.complete)
         winners = [n if k else self._best(row) for row, n, k in zip(rows, listed, known, strict=True)]
@@ -275,31 +305,31 @@ class PointSet(Framed):
 
     def _best(self, row: Vector) -> int:
         """Return the number of the best solution for one row of weights on gains."""
-        frame, relevant = self.frame, np.abs(row[self.frame.matters])
+        scale, relevant = self.gain_scale, np.abs(row[self.gain_scale.matters])
         if len(relevant) and np.all(relevant > SAME * relevant.max()):
-            number = self._ask(frame.raw_weights(row))  # with every weight in play nothing that ties is dominated
+            number = self._ask(scale.raw_weights(row))  # with no weight 0, an optimum cannot be dominated
         else:
-            everything = np.where(frame.matters, 1 / frame.scale, 0.0)
+            everything = np.where(scale.matters, 1 / scale.scale, 0.0)
             number = self._ask(everything) if not relevant.any() else self._tied(row, everything)
         if self.both_ways:
             self._check_within(number)
         return number
 
     def _tied(self, row: Vector, everything: Vector) -> int:
-        # Objectives that nothing changes have no part in it, and division by their 0 must not either.
-        at = np.where(self.frame.matters, everything, 1.0)
-        return self._without_ties(self.frame.raw_weights(row), at)
+        # Constant objectives have weight 0 here; use 1 to avoid dividing by it.
+        at = np.where(self.gain_scale.matters, everything, 1.0)
+        return self._without_ties(self.gain_scale.raw_weights(row), at)
 
     def _allowed(self, number: int, otherwise: int) -> int:
         """Return a solution, or another one where it is worse at something than the reference."""
-        gap = self._sign * (self._solutions[number][0] - self.frame.origin)
-        return number if np.all(gap >= -SAME * np.abs(self.frame.origin)) else otherwise
+        gap = self._sign * (self._solutions[number][0] - self.gain_scale.origin)
+        return number if np.all(gap >= -SAME * np.abs(self.gain_scale.origin)) else otherwise
 
     def _check_within(self, number: int) -> None:
         """Raise a ProblemError if a solution is better or worse than the best and the worst of an objective."""
-        outcome, frame = self._solutions[number][0], self.frame
-        ends = np.sort([frame.ideal, frame.nadir], axis=0)
-        slack = np.maximum(INEXACT * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
+        outcome = self._solutions[number][0]
+        ends = np.sort([self.ideal, self.nadir], axis=0)
+        slack = np.maximum(max(self.gap, ROUNDING) * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
         for j in np.flatnonzero((outcome < ends[0] - slack) | (outcome > ends[1] + slack)):
             raise ProblemError(
                 f"{self.name!r} found a solution with {self.objectives[j].name} {outcome[j]:.6g}, but said before that it is "
@@ -310,7 +340,7 @@ class PointSet(Framed):
     def alternative(self, number: int) -> Alternative:
         """Return a solution that was found, by its number."""
         outcome, steps = self._solution(number)
-        return Alternative(self.frame.gains(outcome), Item(number, self.label(steps)))
+        return Alternative(self.gain_scale.gains(outcome), Item(number, self.label(steps)))
 
     def _solution(self, number: int) -> tuple[Vector, Steps]:
         if not 0 <= number < len(self._solutions):
@@ -330,6 +360,10 @@ class PointSet(Framed):
     def lines(self, plan: Plan) -> list[str]:
         """Return what is to be done for a solution, line by line."""
         return list(self.steps(plan))
+
+    def details(self, plan: Plan) -> Details:
+        """Return what to do for a solution, line by line."""
+        return Details(lines=tuple(self.lines(plan))) if isinstance(plan, Item) else Details()
 
     def evaluate(self, plan: Plan) -> Vector:
         """Return the expected gains of a solution, of the reference, or of a mixture of them."""
@@ -372,7 +406,7 @@ class PointSet(Framed):
         return [(1.0, Trajectory((self.label(steps),), (), share, outcome))]
 
 
-class _Elsewhere:
+class _UnpicklableOptimiser:
     """Stands for an optimiser that could not be sent to this process."""
 
     def __init__(self, name: str, reason: str) -> None:

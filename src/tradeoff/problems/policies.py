@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Item, Mixture, Nothing, OptimalPolicy, Plan, Policy, StochasticPolicy, Vector
+from tradeoff.model import Item, Mixture, Nothing, OptimalPolicy, Plan, Policy, Situation, StochasticPolicy, Vector
 from tradeoff.problems import solving
 
 if TYPE_CHECKING:
@@ -120,6 +120,20 @@ class Stochastic:
         choices = np.arange(pointers[state], pointers[state + 1], dtype=np.int64)
         chances = self.chances[step][choices]
         return choices[chances > 0], chances[chances > 0]
+
+
+def likeliest_situations(mdp: MDP, plan: Plan, count: int = 12) -> tuple[Situation, ...]:
+    """Return the likeliest (step, state) pairs of a policy, in order of time, with the likeliest action there."""
+    occupancy = mdp.occupancy(plan)[:-1]
+    following = follow(mdp, plan)
+    found: list[Situation] = []
+    for pair in np.argsort(-occupancy, axis=None, kind="stable")[: 4 * count]:
+        step, state = divmod(int(pair), len(mdp.states))
+        choices, chances = following.at(step, state)
+        if occupancy[step, state] > 0 and len(choices) and len(found) < count:
+            action = mdp.actions[mdp.layer(step).action[choices[chances.argmax()]]]
+            found.append(Situation(step, mdp.states[state], action, float(occupancy[step, state])))
+    return tuple(sorted(found, key=lambda situation: (situation.step, -situation.probability)))
 
 
 def _local_choices(mdp: MDP, step: int, plan: Policy) -> Int:

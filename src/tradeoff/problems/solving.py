@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
-from tradeoff.problem import SAME
+from tradeoff.problem import SAME, unit_rows
 from tradeoff.problems.layer import Int, Layer
 from tradeoff.problems.memory import check_fits, memory_limit
 
@@ -101,7 +101,8 @@ def branches(layer: Layer) -> tuple[Int, Int, Vector, Int, Matrix]:
 
 def _kinds(mdp: MDP, weights: Matrix) -> Iterator[tuple[Int, _Rows]]:
     """Yield the row numbers and the rows that need no tie-break, then those that do."""
-    frame = mdp.frame
+    frame = mdp.gain_scale
+    weights = unit_rows(weights)
     raw = np.ascontiguousarray(frame.raw_weights(weights))
     relevant = weights[:, frame.matters]
     size = np.abs(relevant).max(axis=1, initial=0.0)
@@ -123,9 +124,15 @@ class _Plan:
     keep_policies: bool
 
 
-def _choice_type(mdp: MDP) -> type[np.uint8] | type[np.uint16]:
-    most = max(int(np.diff(layer.state_ptr).max(initial=0)) for layer in mdp.layers)
-    return np.uint8 if most <= 256 else np.uint16
+def _most_choices(mdp: MDP) -> int:
+    """Return the largest number of choices that a state has."""
+    return max(int(np.diff(layer.state_ptr).max(initial=0)) for layer in mdp.layers)
+
+
+def _choice_type(mdp: MDP) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
+    """Return the smallest type that holds the local number of every choice; a layer numbers them with 32 bits."""
+    most = _most_choices(mdp)
+    return np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.uint32
 
 
 def _chunks(mdp: MDP, count: int, *, keep_policies: bool) -> Iterator[tuple[int, int, _Plan]]:
@@ -134,6 +141,7 @@ def _chunks(mdp: MDP, count: int, *, keep_policies: bool) -> Iterator[tuple[int,
     item = _choice_type(mdp)().itemsize
     limit = memory_limit() // 2  # the other half is for the model and its caller
     threads = max(1, mdp.threads)
+    scratch = 128 * _most_choices(mdp) * threads  # the values of one state's choices, in the sweep that breaks ties
     # Border values and policies of a segment: S*W*8*(H/L) + S*W*item*L bytes, least at L = sqrt(8H/item).
     thrifty = min(horizon, math.ceil(math.sqrt(8 * horizon / item)))
     candidates = [(CHUNK * threads, horizon), (CHUNK, horizon), (CHUNK, thrifty), (1, thrifty)]
@@ -141,7 +149,7 @@ def _chunks(mdp: MDP, count: int, *, keep_policies: bool) -> Iterator[tuple[int,
         width = min(width, count)
         borders = math.ceil(horizon / segment) - 1
         policies = segment * item if keep_policies else item
-        size = states * width * (8 * (4 + borders) + policies)
+        size = states * width * (8 * (4 + borders) + policies) + scratch
         if size <= limit:
             break
     else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
@@ -56,7 +57,7 @@ def represent(
         value += hypothetical * process.origin
         weights.append(hypothetical)
         found.append(Trajectory((process.reference_name,), (), hypothetical, process.origin))
-    return mix(process.objectives, weights, found, value, order=order)
+    return mix(process.objectives, weights, found, value, order=order, size=process.largest_total)
 
 
 def paths_of(
@@ -107,8 +108,12 @@ def mix(
     value: Vector,
     *,
     order: Order = "likely",
+    size: ArrayLike = 0.0,
 ) -> Lottery:
-    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged."""
+    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged.
+
+    ``size`` is the size of the amounts that were added up to give the outcomes, as ``compress`` takes it.
+    """
     merged: list[Trajectory] = []
     totals: list[float] = []
     for weight, trajectory in zip(weights, found, strict=True):
@@ -119,5 +124,6 @@ def mix(
         else:
             totals[same] += weight
     shares = np.array(totals)
-    kept, shares = compress(np.array([t.outcome for t in merged]), shares / shares.sum(), order=order, target=value)
+    outcomes = np.array([t.outcome for t in merged])
+    kept, shares = compress(outcomes, shares / shares.sum(), order=order, target=value, size=size)
     return Lottery(tuple(objectives), shares, tuple(merged[i] for i in kept))

@@ -21,6 +21,7 @@ Order = Literal["likely", "typical", "diverse"]
 
 SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
 TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
+SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # of a given mean, of the size of the amounts that were added up
 
 _NO_ORDER = np.empty(0, np.int64)
 _NO_COSTS = np.empty(0)
@@ -41,6 +42,7 @@ def compress(
     *,
     order: Order | ArrayLike | None = "likely",
     target: ArrayLike | None = None,
+    size: ArrayLike = 0.0,
 ) -> tuple[Indices, Vector]:
     """Return the rows of at most k+1 of the points, increasing, and positive weights that give them the same mean.
 
@@ -55,7 +57,9 @@ def compress(
     - ``None``: points are taken as they come.
 
     ``target`` is the mean where it is known better than the sum over the points tells it (the value of the policy whose
-    trajectories they are). The weights then meet that, so that compressing again and again lets no error grow.
+    trajectories they are). The weights then meet that, so that compressing again and again lets no error grow. ``size`` is
+    the size of the amounts that were added up to give each coordinate, where that is more than the coordinate's own: a sum
+    of +1 and -1 is 0 only up to a rounding of 1.
 
     >>> corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
     >>> rows, shares = compress(corners, [0.4, 0.3, 0.2, 0.1])
@@ -79,21 +83,26 @@ def compress(
         # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
         exponents = np.frexp(np.abs(points).max(axis=0))[1]
         nearer = None if target is None else np.ldexp(mean, -exponents)
-        return compress(np.ldexp(points, -exponents), weights, order=costs if len(costs) else order, target=nearer)
+        order = costs if len(costs) else order
+        size = np.ldexp(np.asarray(size, float), -exponents)
+        return compress(np.ldexp(points, -exponents), weights, order=order, target=nearer, size=size)
     if not abs(summary[kernel.MEAN, -1] - 1.0) <= SUM_TOLERANCE:
         _explain(points, weights)
     if target is not None:
-        _check_target(mean, summary)
+        _check_target(mean, summary, size)
     if error <= kernel.TRUSTED:
         return rows, shares
-    return robust(points, weights, given, mean)
+    return robust(points, weights, given, mean, size)
 
 
-def robust(points: Matrix, weights: Vector, given: Indices, target: Vector) -> tuple[Indices, Vector]:
+def robust(
+    points: Matrix, weights: Vector, given: Indices, target: Vector, size: ArrayLike = 0.0
+) -> tuple[Indices, Vector]:
     """Return what ``compress`` does, by whichever way leaves the smallest error.
 
     For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
-    inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly.
+    inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly. A target
+    that differs from the points' own mean by no more than the rounding of the summands is met by that mean as well.
     """
     from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
 
@@ -104,6 +113,9 @@ def robust(points: Matrix, weights: Vector, given: Indices, target: Vector) -> t
     own = (summary[kernel.MEAN, :-1], summary[kernel.REST, :-1])
     wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
     reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
+    rounding = SUMMAND_ROUNDING * np.ldexp(np.asarray(size, float), -exponents)
+    if np.all(np.abs(wanted[0] - own[0]) <= rounding):
+        wanted = own
 
     def ways() -> Iterator[tuple[Indices, Vector]]:
         if len(target):
@@ -160,15 +172,16 @@ def _checked_shape(target: ArrayLike, points: Matrix) -> Vector:
     return mean
 
 
-def _check_target(mean: Vector, summary: Matrix) -> None:
-    """Raise an error if a target is not the points' mean; rows of the summary: mean, its rest, smallest, largest."""
-    gap = np.abs(mean - summary[0, :-1])
-    reach = np.maximum(np.abs(summary[2, :-1]), np.abs(summary[3, :-1]))
-    far = np.flatnonzero(~(gap <= TARGET_TOLERANCE * reach))
+def _check_target(mean: Vector, summary: Matrix, size: ArrayLike) -> None:
+    """Raise an error if a target is not the points' mean."""
+    kernel = _kernel()
+    own, low, high = summary[kernel.MEAN, :-1], summary[kernel.LOW, :-1], summary[kernel.HIGH, :-1]
+    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), size)
+    far = np.flatnonzero(~(np.abs(mean - own) <= TARGET_TOLERANCE * reach))
     if len(far):
         j = int(far[0])
         raise ProblemError(
-            f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {summary[0, j]:.12g}; "
+            f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {own[j]:.12g}; "
             "a target is the same mean, known more precisely"
         )
 

@@ -66,7 +66,8 @@ def expand(process: Process, following: Following, order: Order, fits: Callable[
     states = np.flatnonzero(process.start > 0)
     # Q^(0): one prefix per start state. Every compression meets V^pi itself, so that no error adds up over the steps.
     value: Vector = process.start[states] @ tail[states]
-    kept, weights = compress(tail[states], process.start[states], order=order, target=value)
+    size = process.largest_total
+    kept, weights = compress(tail[states], process.start[states], order=order, target=value, size=size)
     states = states[kept]
     returns = np.zeros((len(states), len(process.objectives)))
     history: list[tuple[Int, Int, Int, Int]] = [(np.arange(len(states)), states, states, states)]
@@ -78,7 +79,8 @@ def expand(process: Process, following: Following, order: Order, fits: Callable[
         if going.any():
             grown[going] += branch_rewards(process.layer(step), choice[going], branch[going])
         # J(tau + s): the return so far and what is to be expected from there (Eq. 4).
-        kept, weights = compress(grown + tail[after], _shares(weights[parent] * chance), order=order, target=value)
+        shares = _shares(weights[parent] * chance)
+        kept, weights = compress(grown + tail[after], shares, order=order, target=value, size=size)
         states, returns = after[kept], grown[kept]
         history.append((parent[kept], choice[kept], branch[kept], states))
     return _paths(history, weights, returns), value

@@ -49,7 +49,7 @@ def decompose(process: Process, following: Following, order: Order) -> tuple[Pat
         kept, weights = kept[rows], shares * total
     # The known V^pi is what the last solve meets: what rounding took from the flow is put right here.
     returns = _returns(edges, kept)
-    rows, weights = compress(returns, weights / weights.sum(), order=order, target=value)
+    rows, weights = compress(returns, weights / weights.sum(), order=order, target=value, size=process.largest_total)
     kept = kept[rows]
     tail = np.searchsorted(edges.edge_ptr, kept[:, 0], side="right") - 1  # the node each path starts from
     states = np.concatenate([first_state[tail][:, None], edges.state[kept]], axis=1)

@@ -91,6 +91,10 @@ class Process(Protocol):
     def actions(self) -> Sequence[str]:
         """The names of the actions."""
 
+    @property
+    def largest_total(self) -> Vector:
+        """No plan earns or costs more than this of each objective: what rounding is relative to."""
+
     def layer(self, step: int) -> Step:
         """Return one step."""
 

@@ -12,7 +12,7 @@ from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import Objective
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.pointset import PointSet
+from tradeoff.problems.pointset import GAP, PointSet
 from tradeoff.sources.options import flag, wishes
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def _made(make: Any, name: str) -> Any:
 def from_object(source: Any, *, objectives: object = None, both_ways: object = None, name: object = None) -> AnyProblem:
     """Return an object with ``best(weights)`` as a problem; its ``objectives`` say what the numbers mean.
 
-    ``both_ways=False``, or such an attribute, says that it cannot be asked for the worst of anything.
+    ``both_ways=False``, or such an attribute, says that it cannot be asked for the worst of anything; an attribute ``gap``
+    says how far it may be from the optimum.
     """
     if isinstance(source, OURS):
         if objectives is not None or both_ways is not None:
@@ -98,6 +99,7 @@ def from_object(source: Any, *, objectives: object = None, both_ways: object = N
         source.best,
         named,
         both_ways=flag("both_ways", both),
+        gap=getattr(source, "gap", GAP),
         reference=getattr(source, "reference", None),
         name=str(name or getattr(source, "name", type(source).__name__)),
         title=getattr(source, "title", ""),

@@ -111,10 +111,10 @@ class Routes(PointSet):
     def __init__(self, network: Network, objectives: Sequence[Objective], *, name: str, title: str = "") -> None:
         self.network = network
         super().__init__(
-            ShortestPaths(network), objectives, both_ways=False, most_asked=MOST_ASKED, places=network.places,
+            ShortestPaths(network), objectives, both_ways=False, gap=0, most_asked=MOST_ASKED, places=network.places,
             name=name, title=title,
         )  # fmt: skip
-        found = len(self._corners.names)
+        found = len(self.supported.names)
         if self.complete:
             self.notes.append(
                 f"{found:,} {'route is' if found == 1 else 'routes are'} best for some weights; they were all found by "

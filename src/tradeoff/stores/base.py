@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -24,6 +25,13 @@ class MissingError(StoreError):
     """There is no such log."""
 
 
+class DamagedError(StoreError):
+    """A log is there but cannot be read. The message says what is wrong, never the log's name, which can be a secret."""
+
+
+Log = list[Event] | DamagedError
+
+
 class Store(Protocol):
     """Logs of events. What ``create`` and ``append`` have taken is durable when they return; nothing is ever changed.
 
@@ -37,13 +45,19 @@ class Store(Protocol):
         """Add events to a log that holds ``after`` events; raise a ConflictError if it holds more by now."""
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
-        """Return the events of a log, without the first ``after``; raise a MissingError if there is none."""
+        """Return the events of a log without the first ``after``; raise a MissingError or a DamagedError."""
 
     def names(self, folder: str) -> list[str]:
         """Return the names of a folder's logs in the order they were begun."""
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder by name, in the order they were begun."""
+    def logs(self, folder: str) -> dict[str, Log]:
+        """Return all logs of a folder by name, in the order they were begun.
+
+        A log that cannot be read is its DamagedError, so that one damaged log never hides the others.
+        """
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, in the order they were begun, without reading them."""
 
     @property
     def shared(self) -> bool:
@@ -81,6 +95,35 @@ def check_name(what: str, name: str) -> str:
             f"the {what} {name[:140]!r} has a name that cannot be kept; use at most 128 letters, digits, - and _"
         )
     return name
+
+
+def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Event]:
+    """Return the events of a log from (position, JSON text), of which the first should be at position ``after``.
+
+    Raise a DamagedError if one is missing or is not a JSON object.
+    """
+    events: list[Event] = []
+    for expected, (position, text) in enumerate(rows, start=after):
+        if position != expected:
+            raise DamagedError(f"event {expected + 1} of the log is missing")
+        try:
+            event = json.loads(str(text).encode())  # encoded strictly: what was not UTF-8 must not pass as text
+        except (ValueError, RecursionError) as error:
+            raise DamagedError(f"event {position + 1} of the log is not JSON ({error})") from None
+        if not isinstance(event, dict):
+            raise DamagedError(f"event {position + 1} of the log is not a JSON object")
+        events.append(event)
+    if not events and not after:
+        raise DamagedError("the log has no events")
+    return events
+
+
+def or_damaged(read: Callable[..., list[Event]], *arguments: Any) -> Log:
+    """Return what ``read(*arguments)`` returns, or the DamagedError it raises."""
+    try:
+        return read(*arguments)
+    except DamagedError as error:
+        return error
 
 
 def missing(folder: str, name: str) -> MissingError:

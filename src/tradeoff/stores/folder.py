@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
 from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.stores.base import Closing, DamagedError, Events, Log, check_name, conflict, missing, or_damaged
 from tradeoff.stores.jsonlines import LONGEST_HEADER, JsonLines
 
 PATIENCE = 10  # seconds to wait for a file that another process holds
@@ -46,19 +47,27 @@ class Folder(Closing):
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
         """Return a log's events."""
-        with self._lock, self._opened(folder, name) as log:
-            return log.read()[after:]
+        with self._lock:
+            try:
+                with self._opened(folder, name) as log:
+                    return log.read()[after:]
+            except DamagedError as error:
+                raise DamagedError(str(error).replace(str(self._file(folder, name)), "the file")) from None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of a folder's logs, the oldest first."""
-        return list(self.logs(folder))
-
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder, the oldest first by the time in their header."""
+        """Return the names of a folder's logs, the oldest first by the time in their header."""
         check_name("folder", folder)
-        found = [path.stem for path in (self.path / folder).glob("*.jsonl") if _begun(path)]
-        read = {name: self.read(folder, name) for name in found}
-        return {name: read[name] for name in sorted(found, key=lambda n: (str(read[n][0].get("time", "")), n))}
+        headers = {path.stem: _header(path) for path in (self.path / folder).glob("*.jsonl")}
+        begun = {name: _time(header) for name, header in headers.items() if header is not None}
+        return sorted(begun, key=lambda name: (begun[name], name))
+
+    def logs(self, folder: str) -> dict[str, Log]:
+        """Return all logs of a folder, the oldest first."""
+        return {name: or_damaged(self.read, folder, name) for name in self.names(folder)}
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has: its whole lines."""
+        return {name: self._file(folder, name).read_bytes().count(b"\n") for name in self.names(folder)}
 
     @property
     def shared(self) -> bool:
@@ -83,7 +92,16 @@ class Folder(Closing):
             time.sleep(0.01)
 
 
-def _begun(path: Path) -> bool:
-    """Return whether a log's header is whole: a crash may have come before it was, and then nobody was told of the log."""
+def _header(path: Path) -> bytes | None:
+    """Return a log's first line, or None if a crash interrupted the writing of it: such a log was never acknowledged."""
     with path.open("rb") as file:
-        return b"\n" in file.read(LONGEST_HEADER)
+        line, newline, _ = file.read(LONGEST_HEADER).partition(b"\n")
+    return line if newline else None
+
+
+def _time(header: bytes) -> str:
+    """Return the time in a header, or nothing if it is damaged."""
+    try:
+        return str(json.loads(header)["time"])
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return ""

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from tradeoff.errors import LogError, StoreError
 from tradeoff.interview import Event, read_log
+from tradeoff.stores.base import DamagedError
 
 # A log begins with a short header; of a file that is something else no more than this is looked at.
 LONGEST_HEADER = 1 << 20
@@ -60,7 +61,7 @@ class JsonLines:
                 "another file"
             )
         store._end = 0
-        _sync_folder(store.path.parent)
+        sync_folder(store.path.parent)
         return store
 
     @classmethod
@@ -86,7 +87,9 @@ class JsonLines:
         except (ValueError, RecursionError):
             header = None
         if not isinstance(header, dict) or header.get("event") != "header":
-            raise StoreError(f"{self.path} is not a log of answers (its first line is no header); it was left as it is")
+            raise DamagedError(
+                f"{self.path} is not a log of answers (its first line is not a header); it was left as it is"
+            )
 
     # --- reading and writing ------------------------------------------------------------------------------------------
 
@@ -99,9 +102,9 @@ class JsonLines:
         try:
             events = read_log(content[:end].decode("utf-8"))
         except LogError as error:
-            raise StoreError(f"{self.path}: {error}") from None
+            raise DamagedError(f"{self.path}: {error}") from None
         except UnicodeDecodeError as error:
-            raise StoreError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
+            raise DamagedError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
         last = read_log(content[end:].decode("utf-8", errors="replace"))  # a whole event may lack its line's end
         self._end, self._before = (len(content), b"\n") if last else (end, b"")
         return events + last
@@ -189,7 +192,7 @@ def _lock(descriptor: int, path: Path) -> None:
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new file's name as durable as its content; Windows has no such thing and needs none."""
     if sys.platform == "win32":
         return

@@ -6,7 +6,7 @@ import json
 import threading
 
 from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.stores.base import Closing, Events, Log, check_name, conflict, missing
 
 
 class Memory(Closing):
@@ -44,9 +44,14 @@ class Memory(Closing):
         with self._lock:
             return [name for where, name in self._logs if where == folder]
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
+    def logs(self, folder: str) -> dict[str, Log]:
         """Return all logs of a folder."""
-        return {name: self.read(folder, name) for name in self.names(folder)}
+        return {name: self.read(folder, name) for name in self.names(folder)}  # in memory nothing is damaged
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has."""
+        with self._lock:
+            return {name: len(lines) for (where, name), lines in self._logs.items() if where == folder}
 
     @property
     def shared(self) -> bool:

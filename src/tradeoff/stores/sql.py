@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
+import logging
 import queue
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -25,16 +26,17 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
-from tradeoff.stores.jsonlines import hold
-from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, logs_table
+from tradeoff.stores.base import Closing, Events, Log, check_name, conflict, events_from, missing, or_damaged
+from tradeoff.stores.schema import check_schema, events_table, logs_table
+from tradeoff.stores.sqlite_file import TIMEOUT, SqliteFile, connect
 
-TOGETHER = 256  # writes that go into one transaction at most
-READERS = 8  # connections for reading
-GLANCE = 0.5  # seconds after which one looks whether the writer is still there
-PATIENCE = 10  # seconds to wait for a database that another program holds
+log = logging.getLogger("tradeoff.stores")
 
-REMEMBERED = 20_000  # logs whose length is remembered
+MAX_BATCH = 256  # writes in one transaction
+CONNECTIONS = 10  # at most, the writer's included
+POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
+IDLE = 1.0  # seconds without a write after which the writer tidies up
+MAX_LENGTHS = 20_000  # logs whose length is cached
 
 Lengths = dict[tuple[str, str], tuple[int, int]]  # (folder, name) of a log -> its number and how many events it has
 
@@ -57,47 +59,36 @@ class Sql(Closing):
 
     def __init__(self, address: str, *, write: bool = True) -> None:
         self.url = _url(address)
-        self._lock_file: int | None = None
         self._writer: threading.Thread | None = None
         self._lengths: Lengths = {}
-        self._anchor: Connection | None = None
+        self._unfolded = False  # whether SQLite's log has what its file has not
+        self._file: SqliteFile | None = None
+        self._anchor: sqlite3.Connection | None = None
         self._engine: Engine | None = None
         try:
             path = _database_file(self.url)
-            if path is not None:
-                self._prepare_file(path, write)
-            self._engine = _engine(self.url, write)
+            if path is None:
+                from tradeoff.stores.postgresql import make_engine
+
+                self._engine = make_engine(self.url)
+            else:
+                self._file = SqliteFile(path, write=write)
+                self._engine = _sqlite_engine(self.url, self._file, write)
             with _named(self.url):
                 check_schema(self._engine, self.where, upgrade=write)
-                if not self.shared:
-                    # While one connection stays open, others need no new files to read: a full disk can still be read.
-                    self._anchor = self._engine.connect()
+                if self._file is not None:
+                    # While one connection stays open, others need no new files: a full disk can still be read.
+                    self._anchor = connect(self._file.real)
+                    self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if write:
+                if self._file is not None:
+                    self._file.watch()
                 self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-                self._writer = threading.Thread(target=self._write_for_ever, name="tradeoff store", daemon=True)
+                self._writer = threading.Thread(target=self._run_writer, name="tradeoff store", daemon=True)
                 self._writer.start()
         except BaseException:
             self.close()
             raise
-
-    def _prepare_file(self, path: Path, write: bool) -> None:
-        if not write and not path.exists():
-            raise StoreError(f"there is no database {path}; check the name")
-        if write:
-            if not path.parent.is_dir():
-                raise StoreError(f"there is no folder {str(path.parent)!r} for the database {path.name}; make it first")
-            # SQLite takes several writers only with luck (its log had a bug with them before 3.51.3): one holds the file.
-            self._lock_file = hold(
-                path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program"
-            )
-            self._create_private(path)
-        _check_file(path)
-
-    @staticmethod
-    def _create_private(path: Path) -> None:
-        """Make a new file that only its owner can read: it will hold everybody's links."""
-        with contextlib.suppress(OSError):  # the database says better what is wrong
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
     @property
     def where(self) -> str:
@@ -125,7 +116,7 @@ class Sql(Closing):
             rows = connection.execute(wanted).all()
         if not rows:
             raise missing(folder, name)
-        return [json.loads(body) for _, body in rows if body is not None]
+        return events_from([(position, body) for position, body in rows if body is not None], after)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of a folder's logs in the order they were begun."""
@@ -133,23 +124,36 @@ class Sql(Closing):
         with _named(self.url), self._reading() as connection:
             return list(connection.execute(wanted).scalars())
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
+    def logs(self, folder: str) -> dict[str, Log]:
         """Return all logs of a folder by name, in the order they were begun."""
         wanted = (
-            sa.select(logs_table.c.name, events_table.c.body)
+            sa.select(logs_table.c.name, events_table.c.position, events_table.c.body)
             .join_from(logs_table, events_table, isouter=True)
             .where(logs_table.c.folder == folder)
             .order_by(logs_table.c.id, events_table.c.position)
         )
-        found: dict[str, list[Event]] = {}
+        found: dict[str, list[tuple[int, str]]] = {}
         with _named(self.url), self._reading() as connection:
-            for name, body in connection.execute(wanted):
-                found.setdefault(name, []).extend([] if body is None else [json.loads(body)])
-        return found
+            for name, position, body in connection.execute(wanted):
+                found.setdefault(name, []).extend([] if body is None else [(position, body)])
+        return {name: or_damaged(events_from, rows) for name, rows in found.items()}
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, in the order they were begun."""
+        last = sa.select(sa.func.max(events_table.c.position)).where(events_table.c.log == logs_table.c.id)
+        wanted = (
+            sa.select(logs_table.c.name, last.scalar_subquery())
+            .where(logs_table.c.folder == folder)
+            .order_by(logs_table.c.id)
+        )
+        with _named(self.url), self._reading() as connection:
+            return {name: 0 if position is None else position + 1 for name, position in connection.execute(wanted)}
 
     def _reading(self) -> Connection:
         if self._engine is None:
             raise StoreError(f"the store {self.where} is closed")
+        if self._file is not None:
+            self._file.check()  # a new connection would be to another file
         return self._engine.connect()
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -182,28 +186,47 @@ class Sql(Closing):
                 writer is not None and writer.is_alive()
             )  # first: what a writer did in its last moments is seen, too
             try:
-                return done.result(timeout=GLANCE)
+                return done.result(timeout=POLL)
             except TimeoutError:
                 if not alive:
                     raise StoreError(f"{NOT_SAVED}: the store {self.where} was closed") from None
 
-    def _write_for_ever(self) -> None:
-        """Take what has come in, write it in one transaction, and say so when it is durable."""
+    def _run_writer(self) -> None:
+        """Write what has come in, all of it in one transaction, and report it when it is durable."""
         connection: Connection | None = None
-        while (first := self._queue.get()) is not None:
-            batch = [first]
-            ends = False
-            while len(batch) < TOGETHER and not self._queue.empty():
-                other = self._queue.get()
-                if other is None:
-                    ends = True
-                    break
-                batch.append(other)
-            connection = self._write_batch(batch, connection)
-            if ends:
-                break
+        ends = False
+        while not ends:
+            batch: list[_Write] = []
+            try:
+                while len(batch) < MAX_BATCH:
+                    write = self._queue.get(timeout=0 if batch else IDLE)
+                    if write is None:
+                        ends = True
+                        break
+                    batch.append(write)
+            except queue.Empty:
+                pass
+            if batch:
+                connection = self._write_batch(batch, connection)
+            elif not ends:
+                self._tidy()
         if connection is not None:
             connection.close()
+        self._tidy()  # a file that was moved is not tidied up by SQLite
+
+    def _tidy(self) -> None:
+        """Between writes: notice a file that was moved, and bring SQLite's log into its file."""
+        if self._file is None or self._anchor is None:
+            return
+        try:
+            self._file.check()
+            if self._unfolded:
+                self._unfolded = False
+                self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:  # nothing is lost: it is all in the log, and the next write tries again
+            log.warning("the log of %s cannot be brought into it: %s", self.where, error)
+        except StoreError:
+            self._file.rescue(self._anchor)
 
     def _write_batch(self, batch: list[_Write], connection: Connection | None) -> Connection | None:
         """Write what belongs together; return the connection to go on with, none if it may be broken."""
@@ -218,9 +241,12 @@ class Sql(Closing):
                     unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
                     known = self._lengths | _state(connection, unknown)
                     refused = _write_all(connection, batch, known)
+                    if self._file is not None:
+                        self._file.check()
             if not self.shared:  # then nobody else writes, and what we know stays true
-                self._lengths = known if len(known) < REMEMBERED else {}
-        except BaseException as error:  # whatever it was, whoever waits must hear of it
+                self._lengths = known if len(known) < MAX_LENGTHS else {}
+            self._unfolded = True
+        except BaseException as error:  # whatever it was, those who wait must be told
             self._lengths = {}  # what is there now must be looked up again
             for write in batch:
                 write.done.set_exception(error)
@@ -228,6 +254,8 @@ class Sql(Closing):
                 with contextlib.suppress(Exception):
                     connection.invalidate()
                     connection.close()
+            if self._file is not None and self._file.lost:
+                self._tidy()
             return None
         for i, write in enumerate(batch):
             if i in refused:
@@ -248,9 +276,9 @@ class Sql(Closing):
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def _alive(connection: Connection) -> bool:
@@ -351,19 +379,15 @@ def _database_file(url: URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
 
 
-def _engine(url: URL, write: bool) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        # Nothing may take for ever: a server that has gone is said, and not waited for.
-        limits = f"-c statement_timeout={1000 * PATIENCE} -c lock_timeout={1000 * PATIENCE}"
-        gone = {"connect_timeout": PATIENCE, "keepalives_idle": PATIENCE, "tcp_user_timeout": 1000 * PATIENCE}
-        return sa.create_engine(
-            url, pool_size=READERS, max_overflow=READERS, pool_pre_ping=True, connect_args={**gone, "options": limits}
-        )
-    engine = sa.create_engine(url, pool_size=READERS, max_overflow=READERS, connect_args={"timeout": PATIENCE})
+def _sqlite_engine(url: URL, file: SqliteFile, write: bool) -> Engine:
+    engine = sa.create_engine(
+        url, creator=lambda: connect(file.real), pool_size=CONNECTIONS, max_overflow=0, pool_timeout=TIMEOUT
+    )
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say, see below
+        # A row that is not UTF-8 must not fail the whole query: events_from reports it.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         cursor = connection.cursor()
         if write:
             cursor.execute("PRAGMA journal_mode = WAL")
@@ -380,43 +404,12 @@ def _engine(url: URL, write: bool) -> Engine:
     return engine
 
 
-def _check_file(path: Path) -> None:
-    """Raise a StoreError unless the file is a healthy SQLite database or is not there yet."""
-    import sqlite3
-
-    if not path.exists() or not path.stat().st_size:
-        return
-    advice = "it was left as it is: restore a copy, or name another file"
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-        if head != b"SQLite format 3\0":
-            raise StoreError(f"{path} is not an SQLite database; {advice}")
-        # Only to read: not even the kind of its journal may change in a file that turns out not to be ours.
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
-        try:
-            found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        finally:
-            connection.close()
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"the database {path} is damaged ({error}); {advice}") from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}; check the name and the permissions") from None
-    if found != ["ok"]:
-        raise StoreError(f"the database {path} is damaged ({' '.join(str(found[0]).split())[:200]}); {advice}")
-    if tables and VERSION_TABLE not in tables:
-        raise StoreError(
-            f"{path} is a database of something else (it holds {', '.join(sorted(tables))[:200]}); {advice}"
-        )
-
-
 @contextmanager
 def _named(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
     """Turn a database's errors into ours, with the name of the database and without its password."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = _database_file(url) or url.set(query={}).render_as_string(hide_password=True)
         raise StoreError(f"{what}: {shown}: {reason}; put that right and try again") from error

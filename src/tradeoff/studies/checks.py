@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff.model import Alternative, Answer, Question
 from tradeoff.problem import Problem, dilute
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.strategies.oracle import memory_of
+from tradeoff.strategies.cache import memory_of
 
 Kind = Literal["dominated", "repeat"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import Event
+from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.checks import flags
 from tradeoff.studies.study import Study, problem_bytes
 
@@ -37,12 +39,33 @@ problem.npz        the problem: tradeoff.load("problem.npz")
 """
 
 
-def answer_rows(problem: AnyProblem, logs: Mapping[str, Sequence[Event]]) -> list[Row]:
-    """Return one row per answer, skip and check of everybody, in order."""
-    rows: list[Row] = []
-    for number, events in enumerate(logs.values(), start=1):
-        rows += _answers(problem, number, events)
-    return rows
+def unreadable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, str]:
+    """Return why some participants cannot be exported, by their number."""
+    found: dict[int, str] = {}
+    for number, log in enumerate(logs.values(), start=1):
+        if isinstance(log, DamagedError):
+            found[number] = str(log)
+            continue
+        try:
+            _answers(problem, number, log), _participant(problem, number, log)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            found[number] = f"an event of the log cannot be used ({type(error).__name__}: {error})"
+    return found
+
+
+def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Event]]:
+    """Return the logs that can be exported by the participant's number: their position among all logs."""
+    without = unreadable(problem, logs)
+    return {
+        number: log
+        for number, log in enumerate(logs.values(), start=1)
+        if number not in without and not isinstance(log, DamagedError)
+    }
+
+
+def answer_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
+    """Return one row per answer, skip and check of every participant whose log can be read, in order."""
+    return [row for number, log in readable(problem, logs).items() for row in _answers(problem, number, log)]
 
 
 def _answers(problem: AnyProblem, participant: int, events: Sequence[Event]) -> list[Row]:
@@ -87,9 +110,9 @@ def _answer(problem: AnyProblem, participant: int, place: int, shown: Event, eve
     return row
 
 
-def participant_rows(problem: AnyProblem, logs: Mapping[str, Sequence[Event]]) -> list[Row]:
-    """Return one row per person: when, how many answers, what the checks came to, and what was found."""
-    return [_participant(problem, number, events) for number, events in enumerate(logs.values(), start=1)]
+def participant_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
+    """Return one row per readable participant: when, how many answers, results of the checks, recommendation."""
+    return [_participant(problem, number, log) for number, log in readable(problem, logs).items()]
 
 
 def _participant(problem: AnyProblem, number: int, events: Sequence[Event]) -> Row:
@@ -128,9 +151,9 @@ def _seconds(begin: str, end: str) -> float:
     return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
 
 
-def event_lines(logs: Mapping[str, Sequence[Event]]) -> Iterable[str]:
-    """Return every event as a line of JSON, with the number of the person; secret links stay where they are."""
-    for number, events in enumerate(logs.values(), start=1):
+def event_lines(logs: Mapping[int, Sequence[Event]]) -> Iterable[str]:
+    """Return every event as a line of JSON with the participant's number; secret links are left out."""
+    for number, events in logs.items():
         for event in events:
             yield json.dumps({"participant": number, **event})
 
@@ -187,7 +210,7 @@ def columns_of(problem: AnyProblem) -> tuple[list[str], list[str]]:
 
 
 def files_of(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Sequence[Event]], format: Format
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], format: Format
 ) -> dict[str, Callable[[], bytes]]:
     """Return the files of an export by name, each made when it is asked for."""
     if format not in FORMATS:
@@ -197,15 +220,21 @@ def files_of(
     files: dict[str, Callable[[], bytes]] = {
         f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
-        "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(logs)).encode(),
+        "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),
-        "README.txt": lambda: README.format(name=study.name, format=format).encode(),
+        "README.txt": lambda: (README.format(name=study.name, format=format) + missing_lines(problem, logs)).encode(),
     }
     from tradeoff.problems.pointset import PointSet
 
     if not isinstance(problem, PointSet):
         files["problem.npz"] = lambda: problem_bytes(problem)
     return files
+
+
+def missing_lines(problem: AnyProblem, logs: Mapping[str, Log]) -> str:
+    """Return a line for each participant who could not be exported, and why."""
+    lines = [f"participant {number}: {reason}\n" for number, reason in unreadable(problem, logs).items()]
+    return "\nLeft out, because their logs are damaged:\n" + "".join(lines) if lines else ""
 
 
 def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
@@ -218,25 +247,32 @@ def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
 
 
 def export(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Sequence[Event]], path: Path, format: Format = "csv"
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], path: Path, format: Format = "csv"
 ) -> list[Path]:
     """Write a study's data to one .zip file or into a folder, and return what was written; nothing is overwritten."""
     files = files_of(study, problem, logs, format)
     try:
         if path.suffix.lower() == ".zip":
             data = zip_bytes(files)
-            with path.open("xb") as file:
-                file.write(data)
+            _write_private(path, data)
             return [path]
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = [path / name for name in files]
         for target in written:
             if target.exists():
                 raise FileExistsError(17, "File exists", str(target))
         for target, content in zip(written, files.values(), strict=True):
-            target.write_bytes(content())
+            _write_private(target, content())
         return written
     except FileExistsError as error:
         raise ArgumentError(f"{error.filename} exists already, and nothing was written; choose another name") from None
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}; choose another place") from None
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Write a new file that only its owner can read: it holds what people answered."""
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb"
+    ) as file:
+        file.write(data)

@@ -72,8 +72,10 @@ class Study:
 
     def interview_settings(self) -> dict[str, Any]:
         """Return the settings of everybody's interview, but for the sides."""
+        from tradeoff.strategies import spec_of
+
         settings = dict(self.settings)
-        if self.strategy in ("careful", "certified"):
+        if spec_of(self.strategy).seeded:
             settings.setdefault("seed", self.seed)
         return {"strategy": self.strategy, **settings}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ PATIENCE = 2.0
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
+@problem_argument
 @click.option("--users", default=1000, show_default=True, metavar="N", help="How many users are simulated.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
               help="What a user cannot tell apart, relative to the best they can get: 0.01 is 1% of it.")  # fmt: skip
@@ -61,7 +61,7 @@ def simulate(
     """
     from tradeoff import population
     from tradeoff.apps.cli.arguments import settings_from
-    from tradeoff.apps.cli.main import STORAGE, emit, fail
+    from tradeoff.apps.cli.output import STORAGE, emit, fail
     from tradeoff.results import check_picture, plot_results
 
     given = settings_from(options, "simulate")
@@ -142,7 +142,7 @@ def heading(run: Population, title: str) -> str:
 
 def print_summary(run: Population, title: str, seconds: float) -> None:
     """Print the summary for people."""
-    from tradeoff.apps.cli.pages import cell, console, table
+    from tradeoff.apps.cli.output import cell, console, table
 
     found, settings = run.summary(), run.settings
     made = table("", ">mean", ">p50", ">p95", ">worst")

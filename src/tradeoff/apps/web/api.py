@@ -14,7 +14,8 @@ from starlette.routing import Route
 from tradeoff.apps.web.openapi import ANSWERS, document
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer, Lottery, Objective, Recommendation
+from tradeoff.model import Answer
+from tradeoff.presentation.data import question_data, recommendation_data
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Desk, Session
 
@@ -31,7 +32,7 @@ async def begin(request: Request) -> Response:
     def work() -> dict[str, Any]:
         token = desk.open()
         with desk.session(token) as session:
-            return {"id": token, **question_data(problem, session)}
+            return {"id": token, **state_data(problem, session)}
 
     return JSONResponse(await aside(work), 201)
 
@@ -66,7 +67,7 @@ async def recommendation(request: Request) -> Response:
 
     found = await visit(
         _desk(request), request.path_params["id"],
-        lambda session: recommendation_data(problem, session.recommendation, session),
+        lambda session: recommended_data(problem, session),
     )  # fmt: skip
     return JSONResponse(found)
 
@@ -81,7 +82,7 @@ async def _with_session(request: Request, move: Callable[[Session], None]) -> Re
 
     def work(session: Session) -> dict[str, Any]:
         move(session)
-        return question_data(problem, session)
+        return state_data(problem, session)
 
     return JSONResponse(await visit(_desk(request), request.path_params["id"], work))
 
@@ -89,69 +90,22 @@ async def _with_session(request: Request, move: Callable[[Session], None]) -> Re
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def question_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
-    """Return the question that is asked now, or that there is none."""
+def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+    """Return where an interview stands: the question that is asked now, or that there is none."""
     asked = session.ask()
-    data: dict[str, Any] = {
+    return {
         "finished": asked is None,
         "turn": session.turn,
         "answered": session.answered,
         "at_most": session.at_most,
-        "question": None,
-    }
-    if asked is not None:
-        data["question"] = {
-            "left": asked.left,
-            "first": lottery_data(problem.show(asked.question.first), asked.question.first.value.tolist()),
-            "second": lottery_data(problem.show(asked.question.second), asked.question.second.value.tolist()),
-        }
-    return data
-
-
-def lottery_data(lottery: Lottery, gains: list[float]) -> dict[str, Any]:
-    """Return an alternative: its average outcome in units, its gains, and the stories it can lead to."""
-    return {
-        "gains": gains,
-        "average": amounts(lottery.objectives, lottery.average.tolist()),
-        "stories": [
-            {
-                "share": float(share),
-                "states": list(trajectory.states),
-                "actions": list(trajectory.actions),
-                "outcome": amounts(lottery.objectives, trajectory.outcome.tolist()),
-            }
-            for share, trajectory in zip(lottery.weights, lottery.trajectories, strict=True)
-        ],
+        "question": None if asked is None else question_data(problem, asked.question, asked.left),
     }
 
 
-def amounts(objectives: tuple[Objective, ...], values: list[float]) -> list[dict[str, Any]]:
-    """Return an amount per objective with its name and unit."""
-    return [
-        {"objective": o.name, "amount": value, "unit": o.unit, "goal": o.goal}
-        for o, value in zip(objectives, values, strict=True)
-    ]
-
-
-def recommendation_data(problem: AnyProblem, found: Recommendation, session: Session) -> dict[str, Any]:
-    """Return what is recommended, and how much can be said for it."""
-    names = [o.name for o in problem.objectives]
-    importance = None if found.importance is None else found.importance.tolist()
-    return {
-        "finished": session.finished,
-        "complete": found.complete,
-        "questions": found.questions,
-        "reason": found.reason,
-        "alternative": lottery_data(problem.show(found.alternative), found.alternative.value.tolist()),
-        "weights": dict(zip(names, found.weights.tolist(), strict=True)),
-        "importance": None if importance is None else dict(zip(names, importance, strict=True)),
-        "regret_bound": found.regret_bound,
-        "robust_bound": found.robust_bound,
-        "likely_regret": found.likely_regret,
-        "unidentified": list(found.unidentified),
-        "doubtful": list(found.doubtful),
-        "conflicts": [number for number, _, _ in session.interview.conflicts()],
-    }
+def recommended_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+    """Return what is recommended now."""
+    conflicts = [number for number, _, _ in session.interview.conflicts()]
+    return recommendation_data(problem, session.recommendation, session.finished, conflicts)
 
 
 # --- reading what was sent -------------------------------------------------------------------------------------------

@@ -47,6 +47,10 @@ SCHEMAS: dict[str, Schema] = {
     "Story": _object(
         {
             "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000001},
+            "count": {**WHOLE, "description": "The share as a count out of ``of``; the counts of all stories add up."},
+            "of": WHOLE,
+            "probability": {**NUMBER, "description": "How likely exactly this story is."},
+            "words": {**_list(TEXT), "description": "The story as people read it, step by step."},
             "states": _list(TEXT),
             "actions": _list(TEXT),
             "outcome": _list(_ref("Amount")),
@@ -82,6 +86,10 @@ SCHEMAS: dict[str, Schema] = {
             "regret_bound": SHARE,
             "robust_bound": SHARE,
             "likely_regret": SHARE,
+            "likely_worst": SHARE,
+            "target": SHARE,
+            "expected_left": {**SHARE, "description": "About how many more questions to the target."},
+            "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
             "unidentified": _list(TEXT),
             "doubtful": _list(WHOLE),
             "conflicts": _list(WHOLE),
@@ -99,7 +107,8 @@ WORDS = {
     413: "Too much was sent.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
-    503: "The answer was not saved; try again.",
+    429: "This address asks too much at once; try again after the seconds in Retry-After.",
+    503: "Nothing was saved, or the server is busy; try again after the seconds in Retry-After.",
 }
 ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
@@ -124,8 +133,10 @@ def _operation(
 @cache
 def document() -> Schema:
     """Return the OpenAPI document."""
-    read, write = (400, 404, 503), (400, 403, 404, 408, 409, 413, 415, 422, 503)
-    begin = _operation("begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 503))
+    read, write = (400, 404, 429, 503), (400, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+    begin = _operation(
+        "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
+    )
     followers = ("question", "answer", "undo", "recommendation")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers

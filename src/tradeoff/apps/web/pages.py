@@ -15,12 +15,14 @@ from starlette.routing import Route
 from tradeoff.apps.web import views
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer
+from tradeoff.model import Alternative, Answer
+from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import Memory
 from tradeoff.studies import Desk, Session, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
+from tradeoff.studies.session import Asked
 
 # What the buttons say; the left one is for the alternative that is shown there.
 SAID = {"left": Answer.FIRST, "right": Answer.SECOND, "same": Answer.SAME, "skip": None}
@@ -66,8 +68,7 @@ def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str
         return None
     view = views.question_view(
         desk.problem,
-        asked.question,
-        left=asked.left,
+        *_sides(asked),
         turn=asked.turn,
         at_most=session.at_most,
         recommendation=session.recommendation,
@@ -79,10 +80,16 @@ def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str
     return views.render("question.html", **view)
 
 
+def _sides(asked: Asked) -> tuple[Alternative, Alternative]:
+    """Return A and B, as they are shown."""
+    question = asked.question
+    return (question.first, question.second) if asked.left == "first" else (question.second, question.first)
+
+
 def _drawn(desk: Desk, session: Session) -> bool:
     """Return whether the question was drawn before, for somebody else."""
     asked = session.ask()
-    return asked is None or views.drawn_before(desk.problem, asked.question, asked.left, _picture(desk))
+    return asked is None or views.drawn_before(desk.problem, *_sides(asked), _picture(desk))
 
 
 async def answer(request: Request) -> Response:
@@ -142,7 +149,7 @@ def _result_page(desk: Desk, token: str, session: Session, notice: str) -> str:
         found,
         finished=session.finished,
         links=_links(desk, token),
-        answers=session.history(),
+        answers=[as_shown(*given) for given in session.history()],
         conflicts=conflicts,
         texts=desk.study.texts,
         notice=notice,

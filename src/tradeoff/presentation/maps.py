@@ -1,4 +1,4 @@
-"""The picture that a problem's paths are drawn on: a schematic map of its places, or a floor plan where they form a grid."""
+"""Where a problem's states are drawn: a schematic map of their locations, or a floor plan where they form a grid."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.presentation.text import one_line, text_width, wrap
 from tradeoff.problems.mdp import MDP
-from tradeoff.representation.picture import Box, inert, text_width, wrap
 
 WIDTH = 360.0  # of the drawing, in its own units; it is scaled to the room there is
 TALLEST = 1.1  # of the width
-EDGE = 26.0  # free room around the places
-NEAR = 13.0  # places nearer than this are one dot
+EDGE = 26.0  # free room around the nodes
+NEAR = 13.0  # locations nearer than this are one node
 LETTERS = 11.0  # font size
-FLAT = 30.0  # the least height that places take
-FEW_PLACES = 10  # up to so many, all are labelled; otherwise those that are passed
-MANY_PLACES, MANY_ROADS = 60, 1500  # more are not labelled at all, or not drawn
+FLAT = 30.0  # the least height that the nodes take
+FEW_NODES = 10  # up to so many, all are labelled; otherwise those that are passed
+MANY_NODES, MANY_ROADS = 60, 1500  # more are not labelled at all, or not drawn
 
-# What a name of a place does not need at its ends: "at the subway station" is labelled "subway station".
+# What a name does not need at its ends: "at the subway station" is labelled "subway station".
 FILLING = frozenset(
     ("a", "an", "and", "at", "behind", "by", "in", "near", "of", "on", "or", "the", "to", "under", "with")
 )
 
 Point = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a spot, in lines, and where its first line begins or is centred."""
+    """The name of a node, in lines, and where its first line begins or is centred."""
 
     x: float
     y: float
@@ -39,24 +40,24 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Where everything is: spots (places that look like one are one), roads between them, names that fit."""
+class MapLayout:
+    """The map that a problem's paths are drawn on: nodes, roads between them, and the labels that fit."""
 
     height: float
-    spots: tuple[Point, ...]
+    nodes: tuple[Point, ...]
     roads: tuple[tuple[int, int], ...]
-    labels: tuple[Label | None, ...]  # of each spot
-    spot_of: dict[str, int]  # where each state is
+    labels: tuple[Label | None, ...]  # of each node
+    node_of: dict[str, int]  # by state
     tile: float  # the side of a floor plan's tiles; 0 for a map
 
-    def way(self, states: Iterable[str]) -> list[int]:
-        """Return the spots that these states pass, each once for as long as they stay there."""
-        found = [self.spot_of[state] for state in states if state in self.spot_of]
-        return [spot for i, spot in enumerate(found) if i == 0 or spot != found[i - 1]]
+    def route(self, states: Iterable[str]) -> list[int]:
+        """Return the nodes that these states pass, each once for as long as they stay there."""
+        found = [self.node_of[state] for state in states if state in self.node_of]
+        return [node for i, node in enumerate(found) if i == 0 or node != found[i - 1]]
 
 
-def ground_of(problem: object) -> Ground | None:
-    """Return the ground of a problem whose states have places; None if they have none, or all the same one."""
+def map_layout(problem: object) -> MapLayout | None:
+    """Return the map of a problem whose states have locations; None if they have none, or all the same one."""
     if not isinstance(problem, MDP) or not problem.places:
         return None
     names = list(problem.places)
@@ -65,21 +66,21 @@ def ground_of(problem: object) -> Ground | None:
     drawn, height = _fitted(points)
     if len(np.unique(points, axis=0)) < 2:
         return None
-    spots, number = _merged(drawn)
-    spot_of = dict(zip(names, number.tolist(), strict=True))
-    roads = _roads(problem, spot_of)
-    pitch = _pitch(spots, roads)
-    members: list[list[str]] = [[] for _ in spots]
-    for name, spot in spot_of.items():
-        members[spot].append(name)
-    titles = [place_name(group) for group in members]
+    nodes, number = _merged(drawn)
+    node_of = dict(zip(names, number.tolist(), strict=True))
+    roads = _roads(problem, node_of)
+    pitch = _pitch(nodes, roads)
+    members: list[list[str]] = [[] for _ in nodes]
+    for name, node in node_of.items():
+        members[node].append(name)
+    titles = [location_name(group) for group in members]
     tile = 0.86 * pitch
     if pitch:
-        labels = [_tile_label(title, spot, tile) for title, spot in zip(titles, spots, strict=True)]
-        spots = [(x, y + 0.1 * tile) for x, y in spots]  # the way passes below the name
+        labels = [_tile_label(title, node, tile) for title, node in zip(titles, nodes, strict=True)]
+        nodes = [(x, y + 0.1 * tile) for x, y in nodes]  # the route passes below the name
     else:
-        labels = _map_labels(titles, spots, height, [spot_of[name] for name in _ends(problem) if name in spot_of])
-    return Ground(height, tuple(spots), roads, tuple(labels), spot_of, tile)
+        labels = _map_labels(titles, nodes, height, [node_of[name] for name in _ends(problem) if name in node_of])
+    return MapLayout(height, tuple(nodes), roads, tuple(labels), node_of, tile)
 
 
 def _fitted(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -96,24 +97,24 @@ def _fitted(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def _merged(drawn: NDArray[np.float64]) -> tuple[list[Point], NDArray[np.int64]]:
-    """Return the spots, and which of them each point belongs to: the first one that is near enough."""
+    """Return the nodes, and which of them each point belongs to: the first one that is near enough."""
     _, first, inverse = np.unique(drawn.round(1), axis=0, return_index=True, return_inverse=True)
-    spots: list[Point] = []
-    spot_of_place = np.zeros(len(first), dtype=np.int64)
-    for place in np.argsort(first):  # in the order of the states: the start is usually among the first
-        x, y = drawn[first[place]]
-        gaps = [np.hypot(x - a, y - b) for a, b in spots]
+    nodes: list[Point] = []
+    node_of_point = np.zeros(len(first), dtype=np.int64)
+    for point in np.argsort(first):  # in the order of the states: the start is usually among the first
+        x, y = drawn[first[point]]
+        gaps = [np.hypot(x - a, y - b) for a, b in nodes]
         if gaps and min(gaps) < NEAR:
-            spot_of_place[place] = int(np.argmin(gaps))
+            node_of_point[point] = int(np.argmin(gaps))
         else:
-            spot_of_place[place] = len(spots)
-            spots.append((float(x), float(y)))
-    return spots, spot_of_place[inverse.ravel()]
+            node_of_point[point] = len(nodes)
+            nodes.append((float(x), float(y)))
+    return nodes, node_of_point[inverse.ravel()]
 
 
-def _roads(problem: MDP, spot_of: dict[str, int]) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of spots that some action leads between, without direction."""
-    number = np.array([spot_of.get(name, -1) for name in problem.states])
+def _roads(problem: MDP, node_of: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of nodes that some action leads between, without direction."""
+    number = np.array([node_of.get(name, -1) for name in problem.states])
     pairs = []
     for layer in problem.layers:
         begin = number[np.repeat(layer.state_of_choice, np.diff(layer.choice_ptr))]
@@ -129,11 +130,11 @@ def _ends(problem: MDP) -> list[str]:
     return begins + [problem.states[int(s)] for s in np.flatnonzero(problem.layers[0].ends)]
 
 
-def _pitch(spots: Sequence[Point], roads: Sequence[tuple[int, int]]) -> float:
-    """Return the distance of neighbours if the spots lie on a square grid and most roads join neighbours, or 0."""
-    if len(spots) < 4 or not roads:
+def _pitch(nodes: Sequence[Point], roads: Sequence[tuple[int, int]]) -> float:
+    """Return the distance of neighbours if the nodes lie on a square grid and most roads join neighbours, or 0."""
+    if len(nodes) < 4 or not roads:
         return 0.0
-    at = np.array(spots)
+    at = np.array(nodes)
     steps = [np.diff(np.unique(at[:, axis].round(0))) for axis in (0, 1)]
     gaps = np.concatenate(steps)
     if not len(steps[0]) or not len(steps[1]):
@@ -148,13 +149,13 @@ def _pitch(spots: Sequence[Point], roads: Sequence[tuple[int, int]]) -> float:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def place_name(states: Sequence[str]) -> str:
-    """Return what to call the place that all these states are in: what their names have in common.
+def location_name(states: Sequence[str]) -> str:
+    """Return what to call the location that these states share: what their names have in common.
 
-    >>> place_name(["at the ramp", "at the ramp with jams announced"]), place_name(["in a full bus", "in an empty bus"])
+    >>> location_name(["at the ramp", "at the ramp with jams announced"]), location_name(["in a full bus", "in an empty bus"])
     ('ramp', 'bus')
     """
-    named = [inert(state[:200]).split() for state in states]
+    named = [one_line(state[:200]).split() for state in states]
     for turned in (named, [words[::-1] for words in named]):
         common = []
         for column in zip(*turned, strict=False):
@@ -176,23 +177,23 @@ def _trimmed(words: Sequence[str]) -> str:
     return " ".join(kept)
 
 
-def _tile_label(title: str, spot: Point, tile: float) -> Label | None:
+def _tile_label(title: str, node: Point, tile: float) -> Label | None:
     lines = wrap(title, tile, LETTERS - 1) if tile >= 44 else []
     if not lines or len(lines) > 2:
         return None
-    return Label(spot[0], spot[1] - tile / 2 + LETTERS + 1, tuple(lines), "middle")
+    return Label(node[0], node[1] - tile / 2 + LETTERS + 1, tuple(lines), "middle")
 
 
 def _map_labels(
-    titles: Sequence[str], spots: Sequence[Point], height: float, first: Sequence[int]
+    titles: Sequence[str], nodes: Sequence[Point], height: float, first: Sequence[int]
 ) -> list[Label | None]:
-    """Return a label beside each spot where there is room for one that hides no other and no spot."""
-    labels: list[Label | None] = [None] * len(spots)
-    if len(spots) > MANY_PLACES:
+    """Return a label beside each node where there is room for one that hides no other and no node."""
+    labels: list[Label | None] = [None] * len(nodes)
+    if len(nodes) > MANY_NODES:
         return labels
-    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in spots]
-    for spot in dict.fromkeys([*first, *range(len(spots))]):
-        (x, y), lines = spots[spot], wrap(titles[spot], 96, LETTERS)
+    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in nodes]
+    for node in dict.fromkeys([*first, *range(len(nodes))]):
+        (x, y), lines = nodes[node], wrap(titles[node], 96, LETTERS)
         if len(lines) > 2:
             continue
         wide, high = max(text_width(line, LETTERS) for line in lines), 1.2 * LETTERS * len(lines)
@@ -203,10 +204,10 @@ def _map_labels(
             left = x + dx - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
             box = (left, y + dy, left + wide, y + dy + high)
             inside = left >= 2 and box[2] <= WIDTH - 2 and box[1] >= 2 and box[3] <= height - 2
-            own = taken[spot]
+            own = taken[node]
             if inside and not any(_touch(box, other) for other in taken if other is not own):
                 taken.append(box)
-                labels[spot] = Label(x + dx, y + dy + LETTERS, tuple(lines), anchor)
+                labels[node] = Label(x + dx, y + dy + LETTERS, tuple(lines), anchor)
                 break
     return labels
 

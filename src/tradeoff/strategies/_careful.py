@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tradeoff.model import Answer, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
+from tradeoff.strategies._certified import PARTICLES, Certificate, Certified, check_target
 from tradeoff.strategies.base import Strategy
-from tradeoff.strategies.certified import PARTICLES, Certificate, Certified, check_target
 from tradeoff.strategies.choosing import Pool, cover, easiest, entropy, information, pool_of, predicted
 from tradeoff.strategies.polytope import Cone
 from tradeoff.strategies.sampling import consistent, half_spaces

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Matrix, Question, Recommendation, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.base import Reply, Step, Strategy, Told
+from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
 from tradeoff.strategies.basis import bases_of
+from tradeoff.strategies.cache import Known, memory_of
 from tradeoff.strategies.choosing import (
     ANSWERS,
     Pool,
@@ -31,7 +32,6 @@ from tradeoff.strategies.choosing import (
     pool_of,
     predicted,
 )
-from tradeoff.strategies.oracle import Known, memory_of
 from tradeoff.strategies.polytope import Cone, TooManyRays
 from tradeoff.strategies.sampling import half_spaces, posterior_particles
 
@@ -131,7 +131,7 @@ class Certified:
             if isinstance(self.next, Recommendation):
                 return self.next
             reply = yield Step(self.next, self.so_far, left, self.knows)
-            told = reply if isinstance(reply, Told) else Told(self.next, reply)
+            told = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(self.next, reply)
             if told is reply:
                 self.elsewhere.add(told.question.key)
             self.take(told.question, told.reply, most - left + 1)

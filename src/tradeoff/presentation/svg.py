@@ -1,6 +1,6 @@
-"""The drawings of the page, as SVG whose colours come from the style sheet: icon arrays, bars, paths on a map.
+"""Drawings as SVG whose colours come from a style sheet: icon arrays, bars, routes on a map.
 
-Everything here is made of numbers and of texts that were escaped; it is marked as safe for templates in one place.
+Everything here is made of numbers and of texts that were escaped.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
-from markupsafe import Markup
 
-from tradeoff.apps.web.ground import FEW_PLACES, LETTERS, MANY_ROADS, WIDTH, Ground, Point
-from tradeoff.representation.picture import inert
+from tradeoff.presentation.maps import FEW_NODES, LETTERS, MANY_ROADS, WIDTH, MapLayout, Point
+from tradeoff.presentation.text import one_line
+
+STATIC = Path(__file__).resolve().parent / "static"  # drawing.css, the style sheet of all drawings
 
 COLOURS = 8  # stories after these begin again with the first colour
-LANE = 4.5  # between ways that run beside each other
+LANE = 4.5  # between routes that run beside each other
 
 # The icons of the stories: what follows "M x y", ten units apart. They differ by shape as well as by colour.
 ICONS = (
@@ -32,6 +34,13 @@ ICONS = (
 )
 
 
+class Svg(str):
+    """A drawing that templates put into a page as it is."""
+
+    def __html__(self) -> str:
+        return self
+
+
 def number(value: float) -> str:
     """Return a number as SVG has it, without needless digits."""
     return f"{value:.1f}".removesuffix(".0")
@@ -39,13 +48,13 @@ def number(value: float) -> str:
 
 def text(value: str) -> str:
     """Return a text that is inert in HTML and SVG."""
-    return escape(value if value.isprintable() else inert(value))
+    return escape(one_line(value))
 
 
-def svg(content: str, width: float, height: float, name: str, words: str = "") -> Markup:
+def svg(content: str, width: float, height: float, name: str, words: str = "") -> Svg:
     """Return a drawing of this class; with words it is a picture for screen readers, without it is decoration."""
     role = f'role="img" aria-label="{text(words)}"' if words else 'aria-hidden="true"'
-    return Markup(
+    return Svg(
         f'<svg class="{name}" viewBox="0 0 {number(width)} {number(height)}" {role} focusable="false">{content}</svg>'
     )
 
@@ -53,13 +62,13 @@ def svg(content: str, width: float, height: float, name: str, words: str = "") -
 # --- how often -------------------------------------------------------------------------------------------------------
 
 
-def icon(story: int) -> Markup:
+def icon(story: int) -> Svg:
     """Return the icon of a story, alone: the key to the others."""
     shape = ICONS[story % COLOURS]
     return svg(f'<path class="s{story % COLOURS}" d="M1 1{shape}"/>', 10, 10, "key")
 
 
-def icon_array(counts: Sequence[int], total: int, words: str) -> Markup:
+def icon_array(counts: Sequence[int], total: int, words: str) -> Svg:
     """Return a hundred icons shared out among the stories, or a thousand where the shares are that fine."""
     if total == 100:
         places = [(1 + 10 * (i % 10), 1 + 10 * (i // 10)) for i in range(100)]
@@ -92,27 +101,30 @@ def _thousand(counts: Sequence[float]) -> str:
 # --- how much --------------------------------------------------------------------------------------------------------
 
 
-def bar(amount: float, low: float, high: float, name: str) -> Markup:
-    """Return a bar from 0 to the amount on a scale from low to high, which contains 0."""
+def bar(amount: float, scale: tuple[float, float], better: bool) -> Svg:
+    """Return a bar from 0 to the amount on a scale, from its low end to its high end, that contains 0."""
+    low, high = scale
     span = high - low
     zero, end = (0.0, 0.0) if not span > 0 else (100 * (0 - low) / span, 100 * (amount - low) / span)
     left, wide = min(zero, end), max(abs(end - zero), 0.8)
     axis = f'<path class="zero" d="M{number(zero)} 0v10"/>' if 1 < zero < 99 else ""
-    return Markup(
+    name = "better" if better else "other"
+    return Svg(
         f'<svg class="bar {name}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f'<rect class="track" width="100" height="10"/>'
         f'<rect class="fill" x="{number(left)}" width="{number(wide)}" height="10"/>{axis}</svg>'
     )
 
 
-def range_bar(estimate: float, low: float | None, high: float | None) -> Markup:
-    """Return how much something matters: a mark on a line from 0 to 100%, and the range that is still possible."""
-    band = ""
-    if low is not None and high is not None:
+def range_bar(estimate: float, band: tuple[float, float] | None) -> Svg:
+    """Return how much something matters: a mark on a line from 0 to 100%, and the band that is still possible."""
+    drawn = ""
+    if band is not None:
+        low, high = band
         wide = max(192 * (high - low), 1)
-        band = f'<rect class="band" x="{number(4 + 192 * low)}" y="5" width="{number(wide)}" height="10"/>'
+        drawn = f'<rect class="band" x="{number(4 + 192 * low)}" y="5" width="{number(wide)}" height="10"/>'
     return svg(
-        f'<rect class="track" x="4" y="9" width="192" height="2"/>{band}'
+        f'<rect class="track" x="4" y="9" width="192" height="2"/>{drawn}'
         f'<circle class="mark" cx="{number(4 + 192 * estimate)}" cy="10" r="5.5"/>',
         200, 20, "range",
     )  # fmt: skip
@@ -121,106 +133,107 @@ def range_bar(estimate: float, low: float | None, high: float | None) -> Markup:
 # --- the map ---------------------------------------------------------------------------------------------------------
 
 
-def ground_definition(ground: Ground) -> Markup:
-    """Return the ground that all maps of a page lie on, to be put once into the page."""
-    return Markup(
-        '<svg class="defs" width="0" height="0" aria-hidden="true" focusable="false"><defs><g id="ground">'
-        f"{_ground(ground)}</g></defs></svg>"
+def map_defs(layout: MapLayout) -> Svg:
+    """Return what all maps of a page show, to be put into the page once."""
+    return Svg(
+        '<svg class="defs" width="0" height="0" aria-hidden="true" focusable="false"><defs><g id="base-map">'
+        f"{_base_map(layout)}</g></defs></svg>"
     )
 
 
-def _ground(ground: Ground) -> str:
-    spots = ground.spots
-    joins = [(spots[a], spots[b]) for a, b in ground.roads]
-    if ground.tile:
-        joins = [(a, b) for a, b in joins if abs(a[0] - b[0]) + abs(a[1] - b[1]) < 1.3 * ground.tile / 0.86]
+def _base_map(layout: MapLayout) -> str:
+    nodes = layout.nodes
+    joins = [(nodes[a], nodes[b]) for a, b in layout.roads]
+    if layout.tile:
+        joins = [(a, b) for a, b in joins if abs(a[0] - b[0]) + abs(a[1] - b[1]) < 1.3 * layout.tile / 0.86]
     roads = "".join(f"M{_point(a)}L{_point(b)}" for a, b in joins) if len(joins) <= MANY_ROADS else ""
-    written = _names(ground, range(len(spots)), "names") if ground.tile or len(spots) <= FEW_PLACES else ""
-    if ground.tile:
-        side = ground.tile
+    written = _names(layout, range(len(nodes)), "names") if layout.tile or len(nodes) <= FEW_NODES else ""
+    if layout.tile:
+        side = layout.tile
         size = f'width="{number(side)}" height="{number(side)}"'
         rooms = "".join(
-            f'<rect x="{number(x - side / 2)}" y="{number(y - 0.6 * side)}" {size} rx="5"/>' for x, y in spots
+            f'<rect x="{number(x - side / 2)}" y="{number(y - 0.6 * side)}" {size} rx="5"/>' for x, y in nodes
         )
-        # A door is a gap in the walls: a band of floor from room to room, wide enough for the ways through it.
+        # A door is a gap in the walls: a band of floor from room to room, wide enough for the routes through it.
         return (
             f'<g class="rooms">{rooms}</g>'
             f'<path class="doors" stroke-width="{number(0.5 * side)}" d="{roads}"/>{written}'
         )
-    dots = "".join(f"M{_point(spot)}h0" for spot in spots)
+    dots = "".join(f"M{_point(node)}h0" for node in nodes)
     return f'<path class="roads" d="{roads}"/><path class="dots" d="{dots}"/>{written}'
 
 
-def _names(ground: Ground, spots: Iterable[int], name: str) -> str:
-    """Return the names of these spots, where there is room for them."""
+def _names(layout: MapLayout, nodes: Iterable[int], name: str) -> str:
+    """Return the names of these nodes, where there is room for them."""
     lines = "".join(
         f'<tspan x="{number(label.x)}" y="{number(label.y + 1.2 * LETTERS * i)}" '
         f'text-anchor="{label.anchor}">{text(line)}</tspan>'
-        for label in (ground.labels[spot] for spot in spots)
+        for label in (layout.labels[node] for node in nodes)
         if label is not None
         for i, line in enumerate(label.lines)
     )
-    return f'<text class="{name}" font-size="{number(LETTERS - bool(ground.tile))}">{lines}</text>'
+    return f'<text class="{name}" font-size="{number(LETTERS - bool(layout.tile))}">{lines}</text>'
 
 
-def map_of(ground: Ground, ways: Sequence[Sequence[int]], ends: Sequence[int | None], words: str) -> Markup:
-    """Return a map with the ways of all stories, side by side where they share a road; it needs the ground's definition.
+def map_of(layout: MapLayout, paths: Sequence[Sequence[str]], words: str) -> Svg | None:
+    """Return a map with the routes of all stories, side by side where they share a road; it needs ``map_defs``.
 
-    ``ways`` are the spots each story passes, ``ends`` where it ends, if that is on the map.
+    ``paths`` are the states that each story passes. None if none of them is on the map.
     """
-    lanes = _lanes(ways)
+    routes = [layout.route(states) for states in paths]
+    if not any(routes):
+        return None
+    lanes = _lanes(routes)
     drawn = []
-    for story in reversed(range(len(ways))):  # the most frequent on top
-        if len(ways[story]) > 1:
-            points = _beside(ground.spots, ways[story], story, lanes)
+    for story in reversed(range(len(routes))):  # the most frequent on top
+        if len(routes[story]) > 1:
+            points = _beside(layout.nodes, routes[story], story, lanes)
             path = "M" + "L".join(map(_point, points))
             drawn.append(f'<path class="case" d="{path}"/><path class="l{story % COLOURS} way" d="{path}"/>')
-    drawn.append(
-        _names(ground, sorted({spot for way in ways for spot in way}), "names passed")
-    )  # not hidden by the ways
-    begins = {way[0] for way in ways if way}
-    stops = {end for end in ends if end is not None}
-    for spot in sorted(stops):
-        x, y = ground.spots[spot]
+    passed = sorted({node for route in routes for node in route})
+    drawn.append(_names(layout, passed, "names passed"))  # not hidden by the routes
+    begins = {route[0] for route in routes if route}
+    for node in sorted({layout.node_of[states[-1]] for states in paths if states[-1] in layout.node_of}):
+        x, y = layout.nodes[node]
         drawn.append(f'<rect class="end" x="{number(x - 6)}" y="{number(y - 6)}" width="12" height="12" rx="2"/>')
-    for spot in sorted(begins):
-        x, y = ground.spots[spot]
+    for node in sorted(begins):
+        x, y = layout.nodes[node]
         drawn.append(f'<circle class="start" cx="{number(x)}" cy="{number(y)}" r="6"/>')
     return svg(
-        f'<use href="#ground"/>{"".join(drawn)}', WIDTH, ground.height, "map tiled" if ground.tile else "map", words
+        f'<use href="#base-map"/>{"".join(drawn)}', WIDTH, layout.height, "map tiled" if layout.tile else "map", words
     )
 
 
-def _lanes(ways: Sequence[Sequence[int]]) -> dict[tuple[int, int], list[int]]:
+def _lanes(routes: Sequence[Sequence[int]]) -> dict[tuple[int, int], list[int]]:
     """Return which stories use each road, in their order."""
     users: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for story, way in enumerate(ways):
-        for a, b in {(min(pair), max(pair)) for pair in pairwise(way)}:
+    for story, route in enumerate(routes):
+        for a, b in {(min(pair), max(pair)) for pair in pairwise(route)}:
             users[a, b].append(story)
     return users
 
 
 def _beside(
-    spots: Sequence[Point], way: Sequence[int], story: int, lanes: dict[tuple[int, int], list[int]]
+    nodes: Sequence[Point], route: Sequence[int], story: int, lanes: dict[tuple[int, int], list[int]]
 ) -> list[Point]:
-    """Return the points of a way, each of its roads moved to the story's own lane."""
+    """Return the points of a route, each of its roads moved to the story's own lane."""
     points: list[Point] = []
-    for here, there in pairwise(way):
+    for here, there in pairwise(route):
         road = (min(here, there), max(here, there))
-        (x0, y0), (x1, y1) = spots[road[0]], spots[road[1]]
+        (x0, y0), (x1, y1) = nodes[road[0]], nodes[road[1]]
         length = float(np.hypot(x1 - x0, y1 - y0)) or 1.0
         users = lanes[road]
         shift = LANE * (users.index(story) - (len(users) - 1) / 2) / length
         dx, dy = -(y1 - y0) * shift, (x1 - x0) * shift
-        # Turning at a spot takes a little room, so that lanes do not cross on top of each other.
-        points += [_moved(spots[here], spots[there], dx, dy), _moved(spots[there], spots[here], dx, dy)]
-    return [spots[way[0]], *points, spots[way[-1]]]
+        # Turning at a node takes a little room, so that lanes do not cross on top of each other.
+        points += [_moved(nodes[here], nodes[there], dx, dy), _moved(nodes[there], nodes[here], dx, dy)]
+    return [nodes[route[0]], *points, nodes[route[-1]]]
 
 
-def _moved(spot: Point, towards: Point, dx: float, dy: float) -> Point:
-    gap = float(np.hypot(towards[0] - spot[0], towards[1] - spot[1])) or 1.0
+def _moved(node: Point, towards: Point, dx: float, dy: float) -> Point:
+    gap = float(np.hypot(towards[0] - node[0], towards[1] - node[1])) or 1.0
     part = min(7.0, 0.25 * gap) / gap
-    return spot[0] + dx + part * (towards[0] - spot[0]), spot[1] + dy + part * (towards[1] - spot[1])
+    return node[0] + dx + part * (towards[0] - node[0]), node[1] + dy + part * (towards[1] - node[1])
 
 
 def _point(point: Point) -> str:
