@@ -26,9 +26,9 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCHEMES = {
     "file": "files.read",
     "npz": "npz.read",
-    "table": "spreadsheets.read_table",
-    "log": "logged.read_log",
-    "minari": "logged.read_minari",
+    "table": "tables.catalogues.read_table",
+    "log": "tables.logged.read_log",
+    "minari": "tables.logged.read_minari",
     "gym": "environments.read_gym",
     "mo-gym": "environments.read_mo_gym",
     "network": "networks.read_network",
@@ -52,7 +52,7 @@ SUFFIXES = {
 OBJECTS = {
     ("networkx", "Graph"): "networks.from_graph",
     ("gymnasium", "Env"): "environments.from_environment",
-    ("minari", "MinariDataset"): "logged.from_minari",
+    ("minari", "MinariDataset"): "tables.logged.from_minari",
 }
 
 NAMES_OF_FILES = {"file", "npz", "table", "log", "network", "umb", "prism", "jani", "drn", "explicit"}

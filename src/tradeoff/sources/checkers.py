@@ -26,7 +26,7 @@ from tradeoff.sources.explicit_models import REFUSED, Wanted, wanted
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.options import library, listed
 from tradeoff.sources.progress import report
-from tradeoff.sources.tables import shortened
+from tradeoff.sources.tables.columns import shortened
 from tradeoff.sources.umb import read_model
 
 WORKER = Path(__file__).with_name("storm_worker.py")

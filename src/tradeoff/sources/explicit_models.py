@@ -16,7 +16,7 @@ from tradeoff.problems.layer import Int, build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files import check_length
 from tradeoff.sources.options import Wishes, flag, listed, real, whole, wishes
-from tradeoff.sources.tables import shortened
+from tradeoff.sources.tables.columns import shortened
 
 Mask = NDArray[np.bool_]
 

@@ -20,7 +20,7 @@ from tradeoff.sources.graphml import Graph, Values, read_graphml
 from tradeoff.sources.options import real, whole, wishes
 from tradeoff.sources.places import Places
 from tradeoff.sources.routes import Network, Routes, hops_between, not_dominated, steps_mdp, within
-from tradeoff.sources.tables import number, shortened
+from tradeoff.sources.tables.columns import number, shortened
 
 OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # what OSMnx writes
 SHOWN = 8  # names in a message

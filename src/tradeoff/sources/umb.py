@@ -17,7 +17,7 @@ from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.explicit_models import REFUSED, ExplicitModel, Rewards, Wanted, chosen_objectives, to_mdp, wanted
 from tradeoff.sources.files import check_characters
-from tradeoff.sources.tables import shortened
+from tradeoff.sources.tables.columns import shortened
 from tradeoff.sources.umb_archive import Archive
 from tradeoff.sources.valuations import state_names
 
