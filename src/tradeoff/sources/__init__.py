@@ -31,7 +31,7 @@ SCHEMES = {
     "minari": "tables.logged.read_minari",
     "gym": "environments.read_gym",
     "mo-gym": "environments.read_mo_gym",
-    "network": "networks.read_network",
+    "network": "networks.reading.read_network",
     "umb": "umb.read_umb",
     "prism": "checkers.read_prism",
     "jani": "checkers.read_jani",
@@ -50,7 +50,7 @@ SUFFIXES = {
 
 # Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
 OBJECTS = {
-    ("networkx", "Graph"): "networks.from_graph",
+    ("networkx", "Graph"): "networks.reading.from_graph",
     ("gymnasium", "Env"): "environments.from_environment",
     ("minari", "MinariDataset"): "tables.logged.from_minari",
 }
