@@ -29,8 +29,8 @@ SCHEMES = {
     "table": "tables.catalogues.read_table",
     "log": "tables.logged.read_log",
     "minari": "tables.logged.read_minari",
-    "gym": "environments.read_gym",
-    "mo-gym": "environments.read_mo_gym",
+    "gym": "environments.reading.read_gym",
+    "mo-gym": "environments.reading.read_mo_gym",
     "network": "networks.reading.read_network",
     "umb": "umb.read_umb",
     "prism": "checkers.read_prism",
@@ -51,7 +51,7 @@ SUFFIXES = {
 # Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
 OBJECTS = {
     ("networkx", "Graph"): "networks.reading.from_graph",
-    ("gymnasium", "Env"): "environments.from_environment",
+    ("gymnasium", "Env"): "environments.reading.from_environment",
     ("minari", "MinariDataset"): "tables.logged.from_minari",
 }
 
