@@ -32,11 +32,11 @@ SCHEMES = {
     "gym": "environments.reading.read_gym",
     "mo-gym": "environments.reading.read_mo_gym",
     "network": "networks.reading.read_network",
-    "umb": "umb.read_umb",
-    "prism": "checkers.read_prism",
-    "jani": "checkers.read_jani",
-    "drn": "checkers.read_drn",
-    "explicit": "checkers.read_explicit",
+    "umb": "checkers.umb.read_umb",
+    "prism": "checkers.storm.read_prism",
+    "jani": "checkers.storm.read_jani",
+    "drn": "checkers.storm.read_drn",
+    "explicit": "checkers.storm.read_explicit",
     "python": "code.read_python",
 }
 
