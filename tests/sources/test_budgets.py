@@ -21,7 +21,7 @@ import tradeoff
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import memory
 from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
-from tradeoff.sources.files import read_document
+from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
 

@@ -24,8 +24,8 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 # What is written before the colon of "scheme:name", and the function in this package that reads it.
 SCHEMES = {
-    "file": "files.read",
-    "npz": "npz.read",
+    "file": "files.documents.read",
+    "npz": "files.npz.read",
     "table": "tables.catalogues.read_table",
     "log": "tables.logged.read_log",
     "minari": "tables.logged.read_minari",
@@ -80,7 +80,7 @@ def load(source: object, **options: Any) -> AnyProblem:
     if not isinstance(source, str | Path):
         return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
-        return _call("files.read", EXAMPLES / f"{source}.toml", options, source)
+        return _call("files.documents.read", EXAMPLES / f"{source}.toml", options, source)
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, str) and colon and scheme in SCHEMES:
         if scheme not in NAMES_OF_FILES:

@@ -29,7 +29,7 @@ from tradeoff.sources.environments.exploration import (
     enumerate_states,
 )  # fmt: skip
 from tradeoff.sources.environments.vocabulary import Words, name_states, words_for
-from tradeoff.sources.files import check_length
+from tradeoff.sources.files.documents import check_length
 from tradeoff.sources.environments.branching import NotExactError
 from tradeoff.sources.environments.rendering import Frames
 from tradeoff.sources.environments.rewards import objectives_of
