@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Matrix, Objective
-from tradeoff.sources.familiar import Words
+from tradeoff.sources.environments.vocabulary import Words
 from tradeoff.sources.options import listed, wishes
 
 

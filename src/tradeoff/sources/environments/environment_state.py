@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.sources.forking import Fork, NotExactError, Uniform
+from tradeoff.sources.environments.branching import Fork, NotExactError, Uniform
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)

@@ -12,7 +12,7 @@ from tradeoff.errors import ProblemError
 from tradeoff.sources.markup import check_markup
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import tracked
-from tradeoff.sources.tables import shortened
+from tradeoff.sources.tables.columns import shortened
 
 LARGEST_FILE = 256 << 20
 DEEPEST = 16  # elements within elements; a graph needs five

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.memory import check_fits
-from tradeoff.sources.cells import (
+from tradeoff.sources.tables.cells import (
     Heading,
     Kind,
     amount,
@@ -31,7 +31,7 @@ from tradeoff.sources.cells import (
 from tradeoff.sources.markup import check_markup, is_markup
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import report, tracked
-from tradeoff.sources.tables import LARGEST_TABLE, shortened
+from tradeoff.sources.tables.columns import LARGEST_TABLE, shortened
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 MOST_ROWS = 1 << 20  # as in Excel
