@@ -19,7 +19,7 @@ from tradeoff.model import Alternative, Answer
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Desk, Session, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 from tradeoff.studies.session import Asked
@@ -186,7 +186,7 @@ async def health(request: Request) -> Response:
 
 def warm_up(study: Study, problem: AnyProblem) -> None:
     """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
-    desk = Desk(study, problem, Memory())
+    desk = Desk(study, problem, InMemoryStore())
     if study.checks:
         dominated_pair(problem)
     token = desk.open()
