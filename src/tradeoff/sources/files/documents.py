@@ -24,7 +24,15 @@ from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.solving import branches
-from tradeoff.sources.tables.columns import Table, first_repeated, number, read_table, shortened, table_name, write_table
+from tradeoff.sources.tables.columns import (
+    Table,
+    first_repeated,
+    number,
+    read_table,
+    shortened,
+    table_name,
+    write_table,
+)
 
 FORMAT = "tradeoff-problem/1"
 SCHEMA = Path(__file__).with_name("problem.schema.json")

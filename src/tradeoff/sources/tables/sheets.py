@@ -17,6 +17,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.memory import check_fits
+from tradeoff.sources.markup import check_markup, is_markup
+from tradeoff.sources.options import library
+from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.cells import (
     Heading,
     Kind,
@@ -28,9 +31,6 @@ from tradeoff.sources.tables.cells import (
     plain_numbers,
     text_of,
 )
-from tradeoff.sources.markup import check_markup, is_markup
-from tradeoff.sources.options import library
-from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.columns import LARGEST_TABLE, shortened
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
