@@ -26,8 +26,8 @@ from tradeoff.sources.checkers.explicit_models import (
 )
 from tradeoff.sources.checkers.umb_archive import Archive
 from tradeoff.sources.checkers.valuations import state_names
-from tradeoff.sources.files.documents import check_characters
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.limits import check_characters
+from tradeoff.sources.messages import shortened
 
 FORMATS = (0, 1)
 LARGEST_INDEX = 16 << 20

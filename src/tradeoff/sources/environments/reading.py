@@ -34,8 +34,7 @@ from tradeoff.sources.environments.rewards import objectives_of
 from tradeoff.sources.environments.time_folding import without_clock
 from tradeoff.sources.environments.transition_tables import longest_way, read_transition_table
 from tradeoff.sources.environments.vocabulary import Words, name_states, words_for
-from tradeoff.sources.files.documents import check_length
-from tradeoff.sources.limits import seconds_limit
+from tradeoff.sources.limits import check_length, seconds_limit
 from tradeoff.sources.options import library, real, whole
 
 EPISODES = 5_000
