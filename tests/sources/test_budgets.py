@@ -20,10 +20,10 @@ import pytest
 import tradeoff
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import memory
-from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
 from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
+from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
 
 ROBOT = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "data" / "robot.prism"
 
