@@ -20,7 +20,7 @@ from tests.web.servers import Server
 from tradeoff.apps.cli.main import main
 from tradeoff.model import Answer
 from tradeoff.stores import open_store
-from tradeoff.studies import Desk, Study
+from tradeoff.studies import Sessions, Study
 
 STORE = "sqlite:///tradeoff.db"
 
@@ -40,10 +40,10 @@ def answered(people: int = 3, name: str = "mine") -> list[str]:
     done = run("study", "create", name, "dependent", "--strategy", "paper", "--no-checks")
     assert done.exit_code == 0, done.stderr
     with open_store(STORE) as store:
-        desk = Desk(Study.read(store, name), Study.problem_of(store, name), store)
-        tokens = [desk.open() for _ in range(people)]
+        sessions = Sessions(Study.read(store, name), Study.problem_of(store, name), store)
+        tokens = [sessions.open() for _ in range(people)]
         for token in tokens:
-            with desk.session(token) as session:
+            with sessions.session(token) as session:
                 asked = session.ask()
                 assert asked is not None
                 session.tell(asked.turn, Answer.FIRST)

@@ -159,15 +159,15 @@ def write_study(path: Path, problem: Any) -> None:
 def write_store(path: Path, problem: Any) -> None:
     """Write a database with a study and two people, of whom one has finished, as one file."""
     from tradeoff.stores import open_store
-    from tradeoff.studies import Desk, Study
+    from tradeoff.studies import Sessions, Study
 
     with open_store(f"sqlite:///{path}") as store:
         study = Study.of(problem, "cycling", strategy="paper", seed=7)
         study.keep(store, problem)
-        desk = Desk(study, problem, store)
+        sessions = Sessions(study, problem, store)
         person = LinearUser.scaled(problem, WEIGHTS, 0.01)
         for most in (1000, 3):
-            with desk.session(desk.open()) as session:
+            with sessions.session(sessions.open()) as session:
                 while (asked := session.ask()) is not None and asked.turn <= most:
                     session.tell(asked.turn, person(asked.question))
                 expect(f"{path.name} {'ann' if most > 3 else 'bob'}", session.interview)

@@ -20,8 +20,8 @@ import tradeoff
 from tests import processes
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import memory
-from tradeoff.sources.cells import Kind, amount, kind_of, plain_numbers
-from tradeoff.sources.files import read_document
+from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
+from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
 
@@ -367,6 +367,33 @@ def test_readers_report_how_far_they_are(tmp_path: Path) -> None:
     assert len(said) == before
 
 
+@pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e6, False)])
+def test_a_terminal_shows_a_bar_once_reading_takes_long(tmp_path: Path, patience: float, shown: bool) -> None:
+    (tmp_path / "long.csv").write_text("name,x,y\n" + "".join(f"{i},{i},{-i}\n" for i in range(50_000)))
+    program = f"""
+        import sys
+        sys.path[:0] = {[folder for folder in sys.path if folder]!r}
+        from tradeoff.apps.cli import reading
+        from tradeoff.apps.cli.source import Source
+        reading.PATIENCE = {patience}
+        Source({str(tmp_path / "long.csv")!r}, {{}}).read()
+    """
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    ) as child:
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 4096):
+                text += part
+        except OSError:  # the other side is closed
+            pass
+        os.close(ours)
+        assert child.wait() == 0, text
+    assert (b"Reading" in text) == shown
+
+
 # --- environments ----------------------------------------------------------------------------------------------------
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -396,7 +423,7 @@ class Pictures(gymnasium.Env):  # type: ignore[misc]
 
 
 def test_pictures_of_few_states_are_read_exactly_without_being_kept() -> None:
-    from tradeoff.sources.enumeration import enumerate_states
+    from tradeoff.sources.environments.exploration import enumerate_states
 
     problem = tradeoff.load(Pictures())
     assert problem.horizon == 4 and len(problem.states) == 5 and "exact" in problem.about

@@ -20,8 +20,8 @@ import tradeoff
 from tests.processes import QUICK
 from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
 from tradeoff.apps.cli.main import main
-from tradeoff.sources.graphml import read_graphml, refusal
-from tradeoff.sources.routes import Routes
+from tradeoff.sources.networks.graphml import read_graphml, refusal
+from tradeoff.sources.networks.routes import Routes
 from tradeoff.users import relative_regret
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_a_whole_interview_finds_the_route_and_can_be_resumed(strategy: str) -> 
 
 
 def test_where_not_all_routes_are_found_the_best_still_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradeoff.sources.routes.MOST_ASKED", 3)
+    monkeypatch.setattr("tradeoff.sources.networks.routes.MOST_ASKED", 3)
     graph = random_graph(np.random.default_rng(5), nodes=12, k=3)
     problem, points = loaded(graph, 3, 11), ways(graph, 3, 11)
     assert not problem.complete and "there may be more" in " ".join(problem.notes)

@@ -24,19 +24,19 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 # What is written before the colon of "scheme:name", and the function in this package that reads it.
 SCHEMES = {
-    "file": "files.read",
-    "npz": "npz.read",
-    "table": "spreadsheets.read_table",
-    "log": "logged.read_log",
-    "minari": "logged.read_minari",
-    "gym": "environments.read_gym",
-    "mo-gym": "environments.read_mo_gym",
-    "network": "networks.read_network",
-    "umb": "umb.read_umb",
-    "prism": "checkers.read_prism",
-    "jani": "checkers.read_jani",
-    "drn": "checkers.read_drn",
-    "explicit": "checkers.read_explicit",
+    "file": "files.documents.read",
+    "npz": "files.npz.read",
+    "table": "tables.catalogues.read_table",
+    "log": "tables.logged.read_log",
+    "minari": "tables.logged.read_minari",
+    "gym": "environments.reading.read_gym",
+    "mo-gym": "environments.reading.read_mo_gym",
+    "network": "networks.reading.read_network",
+    "umb": "checkers.umb.read_umb",
+    "prism": "checkers.storm.read_prism",
+    "jani": "checkers.storm.read_jani",
+    "drn": "checkers.storm.read_drn",
+    "explicit": "checkers.storm.read_explicit",
     "python": "code.read_python",
 }
 
@@ -50,9 +50,9 @@ SUFFIXES = {
 
 # Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
 OBJECTS = {
-    ("networkx", "Graph"): "networks.from_graph",
-    ("gymnasium", "Env"): "environments.from_environment",
-    ("minari", "MinariDataset"): "logged.from_minari",
+    ("networkx", "Graph"): "networks.reading.from_graph",
+    ("gymnasium", "Env"): "environments.reading.from_environment",
+    ("minari", "MinariDataset"): "tables.logged.from_minari",
 }
 
 NAMES_OF_FILES = {"file", "npz", "table", "log", "network", "umb", "prism", "jani", "drn", "explicit"}
@@ -80,7 +80,7 @@ def load(source: object, **options: Any) -> AnyProblem:
     if not isinstance(source, str | Path):
         return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
-        return _call("files.read", EXAMPLES / f"{source}.toml", options, source)
+        return _call("files.documents.read", EXAMPLES / f"{source}.toml", options, source)
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, str) and colon and scheme in SCHEMES:
         if scheme not in NAMES_OF_FILES:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 
 # Folders and logs are called by what is safe in a file name, an address and a shell.
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.stores.base import Closing, DamagedError, Events, Log, check_name, conflict, missing, or_damaged
 from tradeoff.stores.jsonlines import LONGEST_HEADER, JsonLines
 

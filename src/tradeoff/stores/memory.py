@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.stores.base import Closing, Events, Log, check_name, conflict, missing
 
 

@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 from tradeoff.stores.base import Closing, Events, Log, check_name, conflict, events_from, missing, or_damaged
 from tradeoff.stores.schema import check_schema, events_table, logs_table
 from tradeoff.stores.sqlite_file import TIMEOUT, SqliteFile, connect

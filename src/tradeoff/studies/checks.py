@@ -6,17 +6,16 @@ questions with the sides swapped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tradeoff.model import Alternative, Answer, Question
+from tradeoff.log import fold
+from tradeoff.model import Alternative, Question
 from tradeoff.problem import Problem, dilute
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.strategies.cache import memory_of
-
-Kind = Literal["dominated", "repeat"]
+from tradeoff.strategies.cache import cache_of
 
 DILUTED = 0.5  # how often the worse alternative is the better one
 
@@ -24,7 +23,7 @@ DILUTED = 0.5  # how often the worse alternative is the better one
 def dominated_pair(problem: Problem) -> Question:
     """Return a question whose first alternative is better in everything that can be changed."""
     k = len(problem.objectives)
-    (best,) = memory_of(problem).best(np.full((1, k), 1 / k))  # worked out once for everybody
+    (best,) = cache_of(problem).best(np.full((1, k), 1 / k))  # worked out once for everybody
     if isinstance(problem, Catalogue):
         real = _worse_item(problem, best)
         if real is not None:
@@ -42,27 +41,6 @@ def _worse_item(catalogue: Catalogue, best: Alternative) -> Alternative | None:
     return catalogue.alternative(int(order[len(order) // 2]))
 
 
-def flags(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what each check came to: "passed", "failed", "skipped" or "not asked".
-
-    >>> flags([])
-    {'dominated': 'not asked', 'repeat': 'not asked'}
-    """
-    found = {"dominated": "not asked", "repeat": "not asked"}
-    expected: dict[str, str] = {}
-    for event in events:
-        match event.get("event"):
-            case "check":
-                expected[event["kind"]] = event["expected"]
-            case "check-answer":
-                kind, answer = event["kind"], event["answer"]
-                right = answer == expected.get(kind)
-                found[kind] = "skipped" if answer == "skip" else "passed" if right else "failed"
-            case "check-retraction":
-                found[event["kind"]] = "not asked"
-    return found
-
-
-def word(reply: Answer | None) -> str:
-    """Return a reply as it is written in a log."""
-    return "skip" if reply is None else reply.value
+def flags(events: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what each check of a log came to: "passed", "failed", "skipped" or "not asked"."""
+    return fold(events).flags

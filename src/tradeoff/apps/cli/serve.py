@@ -233,7 +233,7 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
     from tradeoff.apps.web.limits import Limits
     from tradeoff.apps.web.pages import warm_up
     from tradeoff.problems.mdp import MDP
-    from tradeoff.studies import Desk
+    from tradeoff.studies import Sessions
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     if isinstance(problem, MDP):
@@ -241,7 +241,7 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
     warm_up(study, problem)
     keep_collections_short()
     return make_app(
-        Desk(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
+        Sessions(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
         visitor_header=place.visitor_header,
     )  # fmt: skip
 

@@ -20,7 +20,8 @@ from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import DamagedError, MissingError
-from tradeoff.studies import Desk, TurnError
+from tradeoff.studies import Sessions, TurnError
+from tradeoff.studies.computing import BusyError
 
 STATIC = Path(__file__).parent / "static"
 
@@ -28,7 +29,7 @@ log = logging.getLogger("tradeoff.web")
 
 
 def make_app(
-    desk: Desk,
+    sessions: Sessions,
     problem: AnyProblem,
     *,
     hosts: Iterable[str] = LOOPBACK,
@@ -47,6 +48,7 @@ def make_app(
         exception_handlers={
             MissingError: _missing,
             TurnError: _over,
+            BusyError: _busy,
             ArgumentError: _wrong,
             DamagedError: _unreadable,
             StoreError: _not_saved,
@@ -56,8 +58,8 @@ def make_app(
         },
     )
     app.router.redirect_slashes = False
-    app.state.desk, app.state.problem = desk, problem
-    app.state.overview = admin.Overview(desk, problem)
+    app.state.sessions, app.state.problem = sessions, problem
+    app.state.overview = admin.Overview(sessions, problem)
     return Guard(Limiter(app, limits or Limits(), visitor_header), hosts)
 
 
@@ -85,6 +87,11 @@ def _not_saved(request: Request, error: Exception) -> Response:
     log.error("not saved: %s", error)
     sentence = "This was not saved, try again in a moment. Everything you answered before is safe."
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
+    return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
 
 
 def _unreadable(request: Request, error: Exception) -> Response:

@@ -145,7 +145,7 @@ class Limiter:
 
     def _visitor(self, scope: Scope) -> Visitor | None:
         """Return who is asking; None for the machine itself."""
-        name = address_of(scope, self.header)
+        name = scope["visitor"] = address_of(scope, self.header)  # who takes turns at computing
         if name is None:
             return None
         visitor = self.visitors.get(name)

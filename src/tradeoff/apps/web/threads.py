@@ -1,45 +1,55 @@
-"""What takes no time is done at once, what takes its time beside the event loop."""
+"""What takes no time is done in the event loop, everything else in threads beside it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tradeoff.stores import ConflictError
-from tradeoff.studies import Desk, Session
+from tradeoff.studies import Session, Sessions
+from tradeoff.studies.computing import WAITING
 
 Result = TypeVar("Result")
 
-THREADS = 100  # most of them wait for the disk, or for their turn to compute
+# Of the threads for sessions at most WAITING wait for their turn to compute; the others are there for what need not wait.
+SESSION_THREADS = WAITING + 64
+DISK_THREADS = 32
 
-_queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tradeoff")
+_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_pool = ThreadPoolExecutor(SESSION_THREADS, thread_name_prefix="tradeoff session")
+_disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="tradeoff disk")
 
 
 async def aside(work: Callable[..., Result], *given: Any) -> Result:
-    """Return the result of some work, done by one of the threads."""
-    return await asyncio.get_running_loop().run_in_executor(_pool, partial(work, *given))
+    """Return the result of some work that needs the disk, but no turn to compute."""
+    return await asyncio.get_running_loop().run_in_executor(_disk, partial(work, *given))
+
+
+async def begin(sessions: Sessions, caller: Hashable = None) -> str:
+    """Return the token of a new session."""
+    return await asyncio.get_running_loop().run_in_executor(_pool, sessions.open, caller)
 
 
 async def visit(
-    desk: Desk,
+    sessions: Sessions,
     token: str,
     work: Callable[[Session], Result],
     *,
     turn: int | None = None,
     quick: Callable[[Session], bool] = lambda session: False,
+    caller: Hashable = None,
 ) -> Result:
-    """Return what some work with the session of somebody who has come to a turn gives; it is durable then.
+    """Return what some work with a person's session gives; what it recorded is durable then.
 
-    Where ``quick`` says that there is nothing to work out it is done at once: handing it to a thread and back would take
-    longer than doing it, above all when other threads compute.
+    ``turn`` is the turn that the person has come to, if known. Where ``quick`` says that there is nothing to compute the
+    work is done at once: handing it to a thread and back would take longer, above all while other threads compute.
     """
-    done = desk.at_once(token, turn, work, quick)
+    done = sessions.at_once(token, turn, work, quick)
     if done is not None:
         result, saved = done
         if saved is None:
@@ -47,7 +57,7 @@ async def visit(
         with contextlib.suppress(ConflictError):  # another process wrote in the meantime: look again
             await asyncio.wrap_future(saved)
             return result
-    # One thread at a time for each person: somebody who sends a hundred requests at once waits for themselves only.
-    turns = _queues.setdefault(token, asyncio.Lock())
-    async with turns:
-        return await aside(desk.do, token, work)
+    # One thread at a time for each person: whoever sends a hundred requests at once waits for themselves only.
+    lock = _locks.setdefault(token, asyncio.Lock())
+    async with lock:
+        return await asyncio.get_running_loop().run_in_executor(_pool, sessions.do, token, work, caller)
