@@ -20,10 +20,10 @@ import tradeoff
 from tests import processes
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import memory
-from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
 from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
+from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
 
 ROBOT = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "data" / "robot.prism"
 
@@ -379,9 +379,8 @@ def test_a_terminal_shows_a_bar_once_reading_takes_long(tmp_path: Path, patience
         Source({str(tmp_path / "long.csv")!r}, {{}}).read()
     """
     ours, theirs = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stderr=theirs, env=os.environ | {"TERM": "xterm"}
-    ) as child:
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with processes.Child(command, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as child:
         os.close(theirs)
         text = b""
         try:

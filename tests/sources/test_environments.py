@@ -23,10 +23,10 @@ from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.sources import environments
-from tradeoff.sources.environments.exploration import enumerate_states
-from tradeoff.sources.environments.vocabulary import words_for
 from tradeoff.sources.environments.branching import Fork, NotExactError
 from tradeoff.sources.environments.environment_state import frozen
+from tradeoff.sources.environments.exploration import enumerate_states
+from tradeoff.sources.environments.vocabulary import words_for
 
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mo_gymnasium")
