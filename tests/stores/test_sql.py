@@ -329,7 +329,7 @@ def test_a_process_has_at_most_ten_connections_so_that_nine_fit_into_a_hundred(p
                 most.append(watcher.execute(mine).fetchall()[0][0])
             stop.set()
 
-        together(watch, *[look] * 30, within=120)
+        together(watch, *[look] * 30)
     assert 2 <= max(most) <= CONNECTIONS
 
 

@@ -323,7 +323,7 @@ def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
 
         done = people.at_once(token, 1, answer, lambda session: session.state.shown is not None)
         assert done is not None and done[1] is not None
-        done[1].result(timeout=60)
+        done[1].result()
         with open_store(f"sqlite:///{tmp_path / 'x.db'}", write=False) as other:
             assert [e["event"] for e in other.read("tasting", token)] == ["header", "question", "answer"]
         assert people.at_once(token, 2, lambda session: None, lambda session: session.ready) is None

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.processes import PATIENCE
 from tests.web.servers import Server, begin, turn_of
 from tradeoff import Answer, load
 from tradeoff.apps.web.progress import FEW, Progress
@@ -160,7 +161,7 @@ def test_the_page_asks_only_whether_something_is_new(tmp_path: Path) -> None:
         client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
         after = page_and_version()
         assert after[1] != before[1] and after[0] != before[0]
-        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=30)
+        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=PATIENCE)
         assert wrong.status_code == 404
         with open_store(f"sqlite:///{tmp_path / 'tradeoff.db'}", write=False) as store:
             (name,) = Study.names(store)
