@@ -23,9 +23,9 @@ from theory_page import write_page, write_pictures
 from tradeoff import MDP, Catalogue
 from tradeoff.model import Recommendation
 from tradeoff.population import Settings, user_of
+from tradeoff.strategies._paper import _Elicitation
 from tradeoff.strategies.base import counted, without_identical
 from tradeoff.strategies.basis import SPANNER_FACTOR
-from tradeoff.strategies.paper import RESOLUTION, _Elicitation
 from tradeoff.users import LinearUser
 
 AnyProblem = Catalogue | MDP
@@ -94,7 +94,7 @@ class Cell:
 
 def ask(problem: AnyProblem, user: LinearUser, basis: str, theorem: int) -> tuple[_Elicitation, Recommendation]:
     """Return what the strategy knows at the end, and its recommendation; nothing implied is left out."""
-    known = _Elicitation(problem, basis, theorem, RESOLUTION)
+    known = _Elicitation(problem, basis, theorem, literal=True)
     running = counted(without_identical(known.run()), None)
     try:
         step = next(running)

@@ -289,8 +289,9 @@ and every number on it is printed by that script. Three ways of asking are compa
 estimate
 of **Theorem 1** (`basis="paper"`), the same with **Theorem 2**'s truncated estimate (`theorem=2`), and the paper's
 strategy with a **spanner** for its basis (`basis="spanner"`{spanner}). Nothing is skipped as
-implied, so that each asks what its pseudo-code asks. An estimate with negative weights is replaced by the nearest one
-without (see strategies/paper.py), so that nothing dominated is recommended.
+implied and `literal=True` is set, so that each asks what its pseudo-code asks.
+An estimate with negative weights is replaced by the nearest one
+without (see strategies/_paper.py), so that nothing dominated is recommended.
 
 **Problems**, {plan.instances} of each kind and number of objectives: *uniform catalogue*, 300 points uniform in a
 cube;

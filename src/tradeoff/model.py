@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from importlib import import_module
+from functools import singledispatch
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,6 +23,12 @@ def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
+
+
+@singledispatch
+def as_html(value: object) -> str | None:
+    """Return a value as HTML for notebooks; a room that can draw a type registers a function for it."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -258,11 +264,9 @@ class Lottery:
         result: Vector = self.weights @ self.outcomes
         return result
 
-    def _repr_html_(self) -> str:
-        """Return the lottery as a table for notebooks."""
-        # Drawing is a room above this one, so it is looked up when a notebook asks.
-        html: str = import_module("tradeoff.representation.drawing").lottery_html(self)
-        return html
+    def _repr_html_(self) -> str | None:
+        """Return the lottery as HTML for notebooks; None where nothing was registered to draw it."""
+        return as_html(self)
 
 
 class Situation(NamedTuple):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import pickle
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -24,7 +26,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Recommendation, Vector
 from tradeoff.problem import SAME, Problem
 from tradeoff.results import Results, Row, Shards, check_out, held, write_results
-from tradeoff.strategies import STRATEGIES, start
+from tradeoff.strategies import spec_of, start
 from tradeoff.strategies.basis import bases_of
 from tradeoff.users import LinearUser, relative_regret
 
@@ -48,8 +50,7 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ArgumentError(f"there is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}")
+        spec_of(self.strategy)
         if not (math.isfinite(self.precision) and self.precision >= 0):
             raise ArgumentError(f"a precision is a number >= 0; {self.precision!r} was given")
         if not 0 <= self.error_rate <= 1:
@@ -109,9 +110,41 @@ def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recomm
 
 # --- shards -----------------------------------------------------------------------------------------------------------
 
-# The last problem that this process worked on. Every shard arrives with its own copy of the problem; what was worked
-# out about the first copy (bases, compiled code) serves them all.
+# The last problem that this process worked on: what was worked out for its first shard (bases, compiled code) serves them all.
 _known: dict[tuple[str, str], Problem] = {}
+
+
+class _Sent:
+    """A problem that may go to another process.
+
+    There it comes as bytes, with the folders to import its modules from: worker processes are used again, and those that
+    were started before a folder was added to the path do not know it.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.fingerprint = problem.fingerprint
+        self._problem: Problem | None = problem
+        self._packed: bytes = b""
+        self._path = list(sys.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from joblib.externals.loky.backend.reduction import dumps  # also for what is defined in __main__
+
+        self._packed = self._packed or bytes(dumps(self._problem))
+        return vars(self) | {"_problem": None}
+
+    def problem(self) -> Problem:
+        """Return the problem."""
+        if self._problem is None:
+            sys.path += [folder for folder in self._path if folder not in sys.path]
+            try:
+                self._problem = pickle.loads(self._packed)
+            except ImportError as error:
+                raise ArgumentError(
+                    f"the problem cannot be used in another process, which fails with {error}; put that module where the "
+                    "process finds it, or use jobs=1"
+                ) from None
+        return self._problem  # type: ignore[return-value]
 
 
 def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
@@ -120,13 +153,7 @@ def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
     Shared are the paper's bases, and whatever else the first interview needs and the next finds ready.
     """
     times = [time.perf_counter()]
-    if settings.strategy == "paper":
-        bases = bases_of(problem)
-        if settings.options.get("basis", "paper") == "paper":
-            for benchmark in bases.relevant:
-                bases.paper(benchmark)
-        else:
-            bases.spanner()
+    spec_of(settings.strategy).prepare(problem, settings.options)
     for _ in range(2):
         times.append(time.perf_counter())
         run_user(problem, 0, settings)
@@ -135,18 +162,18 @@ def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
     return shared + max(0.0, first - second), second
 
 
-def run_shard(problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]) -> list[Row]:
+def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row]:
     """Return the rows of some users; called in the worker processes."""
     if multiprocessing.current_process().name.startswith("Loky"):
         # Ctrl-C goes to all processes of a terminal; the one that started this one decides what becomes of it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    key = (fingerprint, repr(settings))
+    key = (sent.fingerprint, repr(settings))
     known = _known.get(key)
     if known is None:
-        prepare(problem, settings)
-        known = problem
+        known = sent.problem()
+        prepare(known, settings)
         _known.clear()
-        _known[key] = problem
+        _known[key] = known
     return [run_user(known, index, settings) for index in users]
 
 
@@ -156,12 +183,8 @@ def _run_shards(
     """Yield the shards' rows as they are finished, in any order."""
     import joblib
 
-    fingerprint = problem.fingerprint
-
-    def numbered(number: int, users: range) -> Any:
-        return joblib.delayed(_numbered_shard)(number, problem, fingerprint, settings, users)
-
-    tasks = [numbered(number, users) for number, users in shards.items()]
+    sent = _Sent(problem)
+    tasks = [joblib.delayed(_numbered_shard)(number, sent, settings, users) for number, users in shards.items()]
     try:
         parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     except ValueError:
@@ -175,10 +198,8 @@ def _run_shards(
         yield from finished
 
 
-def _numbered_shard(
-    number: int, problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]
-) -> tuple[int, list[Row]]:
-    return number, run_shard(problem, fingerprint, settings, users)
+def _numbered_shard(number: int, sent: _Sent, settings: Settings, users: Sequence[int]) -> tuple[int, list[Row]]:
+    return number, run_shard(sent, settings, users)
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests import processes
 from tradeoff import MDP, Catalogue, Policy, load
 from tradeoff.sources import EXAMPLES, examples
 
@@ -103,7 +103,7 @@ def test_a_reference_that_is_not_real_says_so(name: str) -> None:
 
 
 def test_the_tables_are_what_the_script_makes(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(ROOT / "tools" / "make_examples.py"), str(tmp_path)], check=True)
+    processes.run([sys.executable, str(ROOT / "tools" / "make_examples.py"), str(tmp_path)], check=True)
     made = sorted(tmp_path.iterdir())
     assert made
     for path in made:

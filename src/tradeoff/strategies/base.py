@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tradeoff.model import Answer, Question, Recommendation
-from tradeoff.strategies.polytope import Cone
-from tradeoff.strategies.sampling import half_spaces
+from tradeoff.strategies.polytope import Cone, half_spaces
 
 # What a strategy receives: an answer, or None for "skip": nothing was said, and something else should be asked.
 Reply: TypeAlias = Answer | None
@@ -36,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ForeignAnswer:
     """A reply to another question than the one that is asked: an earlier version of the strategy has asked it.
 
     Only strategies that learn from any answer can be sent one.
@@ -46,7 +45,7 @@ class Told:
     reply: Reply
 
 
-Strategy: TypeAlias = Generator[Step, Reply | Told, Recommendation]
+Strategy: TypeAlias = Generator[Step, Reply | ForeignAnswer, Recommendation]
 
 # Two alternatives whose gains differ by less than this are the same to anybody.
 IDENTICAL = 1e-12
@@ -100,10 +99,10 @@ def _answering(
     try:
         step = next(inner)
         while True:
-            reply: Reply | Told = known(step.question)
+            reply: Reply | ForeignAnswer = known(step.question)
             if reply is None:
                 reply = yield step
-                told = reply if isinstance(reply, Told) else Told(step.question, reply)
+                told = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(step.question, reply)
                 if told.reply is not None:
                     learn(told.question, told.reply)
             step = inner.send(reply)

@@ -1,1 +1,6 @@
-"""Checks for those who bring a problem, a strategy or a store of their own; they need no test framework."""
+"""Checks for authors of stores, problems and strategies; each raises an AssertionError that says what is wrong."""
+
+from tradeoff.testing.problems import check_problem
+from tradeoff.testing.stores import check_store
+
+__all__ = ["check_problem", "check_store"]

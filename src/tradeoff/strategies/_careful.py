@@ -1,0 +1,195 @@
+"""For people: real questions, and every answer may be wrong.
+
+A belief in which each answer is wrong with a small probability decides what to ask and when to stop. An answer that is
+more likely wrong than right is set aside and reported as doubtful; the certificate is that of the other answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Question, Recommendation, Vector
+from tradeoff.problem import Problem
+from tradeoff.strategies.base import Strategy
+from tradeoff.strategies.belief import Belief
+from tradeoff.strategies.cache import Candidates
+from tradeoff.strategies.certifier import Certifier
+from tradeoff.strategies.choosing import (
+    Pool,
+    candidate_questions,
+    contenders,
+    cover,
+    easiest,
+    entropy,
+    information,
+    predicted,
+)
+from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.strategies.elicitation import (
+    State,
+    certify,
+    check_settings,
+    elicit,
+    first_state,
+    recommendation,
+)
+
+# All constants were chosen by hand on random catalogues with 0%, 5% and 10% wrong answers (benchmarks/questions.py);
+# there is no record of the values tried.
+LAPSE = 0.08  # how often a person is assumed to answer what they do not mean
+CONFIDENCE = 0.95  # of the belief must be content with the recommendation,
+PATIENCE = 2  # as many times in a row;
+OVERWHELMING = 0.99  # of the belief being content is enough at once
+DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
+QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
+LOOKED_UP = 100  # particles whose optimum is looked up before the asking may end
+NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
+WORTHLESS = 0.01  # bits: nothing is left to learn
+SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
+
+
+def careful(problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0) -> Strategy:
+    """Return the strategy for people, who make mistakes; it stops when the recommendation is very likely good enough.
+
+    ``lotteries`` allows questions about an alternative that comes only with some probability.
+    """
+    check_settings(problem, target)
+    return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed))
+
+
+@dataclass(frozen=True)
+class InformationChooser:
+    """Chooses questions that tell most about which recommendation is good enough, wrong answers allowed for."""
+
+    target: float
+    lotteries: bool
+
+    def choose(self, state: State) -> Question | None:
+        """Return the question to ask next, or None if no answer could tell anything."""
+        belief, candidates = state.belief, state.candidates
+        numbers = contenders(state.certificate, belief, candidates, self.target)
+        alternatives = [candidates.alternatives[i] for i in numbers]
+        pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
+        questionable = np.flatnonzero(belief.chance_wrong(state.differences, state.kinds) > QUESTIONABLE)
+        pool = self._with_questionable(state, pool, questionable)
+        lapse = belief.lapse
+        answers = predicted(belief, pool.differences).astype(np.float64) * (1 - 1.5 * lapse) + lapse / 2
+        slips = float(entropy(np.array([1 - lapse, lapse / 2, lapse / 2])))
+        told = information(answers, cover(belief.content(candidates, self.target)))
+        scores = told + SURPRISE * np.maximum(entropy(answers.mean(axis=1)) - slips, 0.0)
+        fresh = self._not_asked(state, pool, questionable)
+        if not fresh.any() or scores[fresh].max() < WORTHLESS:
+            return None
+        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
+
+    def _with_questionable(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> Pool:
+        """Return the pool with the questions of questionable answers added, the other way round."""
+        questions = [state.answers[i].question for i in questionable]
+        again = [Question(q.second, q.first) for q in questions if q.key not in state.foreign]
+        if not again:
+            return pool
+        differences = np.array([q.difference[state.candidates.relevant] for q in again])
+        return Pool(
+            [*pool.questions, *again],
+            np.concatenate([pool.differences, differences]),
+            np.append(pool.pure, np.ones(len(again), dtype=bool)),
+        )
+
+    def _not_asked(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which questions are new: a pair comes back at most once, the other way round and if questionable."""
+        asked = [given.question for given in state.answers]
+        keys = {question.key for question in asked} | state.unanswered
+        again = set(questionable.tolist())
+        sure = {Question(q.second, q.first).key for i, q in enumerate(asked) if i not in again}
+        return np.array([q.key not in keys and q.key not in sure for q in pool.questions], dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Careful:
+    """Likely answers are trusted; the recommendation is the alternative of least expected regret."""
+
+    problem: Problem
+    certifier: Certifier
+    chooser: InformationChooser
+    seed: int
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells this approach with its settings from others."""
+        return "careful", self.chooser.target, self.chooser.lotteries, self.seed
+
+    def begin(self) -> State:
+        """Return the state before any reply."""
+        belief = Belief.prior(self.certifier.d, LAPSE, self.seed)
+        return first_state(self.problem, self.certifier, belief, _least_expected_regret)
+
+    def learn(self, state: State) -> State:
+        """Return the state brought up to date after its last answer, with all answers judged anew."""
+        target, certifier = self.chooser.target, self.certifier
+        belief = state.belief.given(state.differences, state.kinds)
+        consistent = _trusted(state, belief.chance_wrong(state.differences, state.kinds))
+        certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
+        if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
+            # Regrets are against the candidates. Before they count, the own optimum of many particles is looked up.
+            candidates = certifier.look_up(candidates, belief, LOOKED_UP)
+            certificate, candidates = certify(certifier, belief, consistent, candidates, _least_expected_regret)
+        content = _share_content(belief, candidates, target, certificate.number)
+        in_row = PATIENCE if content >= OVERWHELMING else state.content_in_row + 1 if content >= CONFIDENCE else 0
+        return replace(
+            state, belief=belief, consistent=consistent, certificate=certificate, candidates=candidates,
+            content_in_row=in_row,
+        )  # fmt: skip
+
+    def reason_to_stop(self, state: State) -> str | None:
+        """Return why to stop here, or None to go on."""
+        target = self.chooser.target
+        if state.content_in_row >= PATIENCE or (not state.answers and state.certificate.resolvable <= target):
+            return f"very likely within {100 * target:g}% of the best possible gain"
+        return None
+
+    def choose(self, state: State) -> Question | None:
+        """Return the question to ask next, or None if no answer could tell anything."""
+        return self.chooser.choose(state)
+
+    def recommend(self, state: State, reason: str, complete: bool) -> Recommendation:
+        """Return what is likely best, with all three levels of certainty."""
+        made = recommendation(self.problem, self.certifier, state, self.chooser.target, reason, complete)
+        trusted = state.consistent.trusted
+        doubtful = sorted(given.ordinal for i, given in enumerate(state.answers) if i not in trusted)
+        made = replace(made, doubtful=tuple(doubtful))
+        if not complete:  # on the way, where one bound per answer would take too long
+            return made
+        rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)))
+        robust = self.certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
+        return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
+
+
+def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
+    return int(belief.regrets(candidates).mean(axis=0).argmin())
+
+
+def _share_content(belief: Belief, candidates: Candidates, target: float, number: int) -> float:
+    """Return the share of the belief that would be content with a candidate."""
+    return float(belief.content(candidates, target)[:, number].mean())
+
+
+def _trusted(state: State, wrong: Vector) -> ConsistentSet:
+    """Return everything that fits the trusted answers: all but the likely wrong, as far as they do not contradict."""
+    newest = len(state.answers) - 1
+    doubtful = {i for i, chance in enumerate(wrong) if chance > DOUBTFUL}
+    before = state.consistent
+    while True:
+        trusted = [i for i in range(newest + 1) if i not in doubtful]
+        if before.trusted | {newest} == set(trusted):
+            consistent = before.given(state.labelled([newest]))
+        else:
+            everything = ConsistentSet.everything(before.cone.d, before.cone.limit)
+            consistent = everything.given(state.labelled(trusted))
+        if not consistent.empty:
+            return consistent
+        conflict = [int(label) for label in consistent.cone.irreducible_conflict()]  # type: ignore[call-overload]
+        doubtful.add(max(conflict, key=lambda i: wrong[i]))
