@@ -255,11 +255,6 @@ class ScaledProblem(ABC):
         """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
 
     @property
-    def frame(self) -> GainScale:
-        """An old name of ``gain_scale``."""
-        return self.gain_scale
-
-    @property
     def origin(self) -> Vector:
         """The reference's outcome, in the person's units."""
         return self.gain_scale.origin

@@ -142,7 +142,7 @@ def test_mixtures_with_nothing_and_of_several_policies(drawn: tuple[MDP, np.rand
     ):
         lottery = mdp.show(mdp.alternative(plan), method=method)
         check(lottery, mdp, plan)
-        assert_allclose(mdp.frame.gains(lottery.average), mdp.evaluate(plan), atol=1e-9)
+        assert_allclose(mdp.gain_scale.gains(lottery.average), mdp.evaluate(plan), atol=1e-9)
 
 
 @given(models())

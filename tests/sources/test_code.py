@@ -87,7 +87,7 @@ def test_a_knapsack_is_packed_as_trying_everything_does(here: Path, name: str) -
     assert isinstance(problem, PointSet) and [o.name for o in problem.objectives] == ["comfort", "fun", "weight"]
     amounts = sys.modules["packing_list"].AMOUNTS
     packs = np.array(list(itertools.product([0, 1], repeat=6))) @ amounts.T
-    gains = problem.frame.gains(packs[packs[:, 2] <= 7])
+    gains = problem.gain_scale.gains(packs[packs[:, 2] <= 7])
     rows = np.random.default_rng(0).normal(size=(20, 3))
     for row, found in zip(rows, problem.best(rows), strict=True):
         assert found.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)

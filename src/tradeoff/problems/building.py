@@ -12,7 +12,7 @@ from tradeoff.errors import ProblemError
 from tradeoff.model import Vector, check_distinct
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Int, Where, keep_states, reachable
-from tradeoff.problems.memory import check_fits
+from tradeoff.problems.ram import check_fits
 
 
 class Numbered(Sequence[str]):

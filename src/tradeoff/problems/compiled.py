@@ -20,7 +20,7 @@ from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Int, Layer
-from tradeoff.problems.memory import check_fits, memory_limit
+from tradeoff.problems.ram import check_fits, memory_limit
 from tradeoff.problems.solver import Choices, Weights
 
 # Weight vectors that one pass over the model serves; a thread takes one such chunk at a time.

@@ -37,8 +37,8 @@ from tradeoff.problems.compiled import CompiledSolver
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
-from tradeoff.problems.memory import check_fits, memory_limit
 from tradeoff.problems.policies import Deterministic, Following, Stochastic
+from tradeoff.problems.ram import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
 from tradeoff.problems.solver import Solver, Weights
 from tradeoff.representation import Method, represent

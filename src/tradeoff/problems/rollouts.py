@@ -10,8 +10,8 @@ import numpy as np
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Indices, Matrix, Mixture, Plan
 from tradeoff.problems.dynamics import Dynamics
-from tradeoff.problems.memory import check_fits
 from tradeoff.problems.policies import Following
+from tradeoff.problems.ram import check_fits
 from tradeoff.problems.solver import Solver
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import GIB, memory_limit
+from tradeoff.problems.ram import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED, Wanted, wanted
 from tradeoff.sources.checkers.umb import read_model
 from tradeoff.sources.limits import seconds_limit

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.problems.layer import Int
-from tradeoff.problems.memory import GIB, memory_limit, resident_memory
+from tradeoff.problems.ram import GIB, memory_limit, resident_memory
 from tradeoff.sources.environments.branching import Fork, NotExactError
 from tradeoff.sources.environments.environment_state import ChangedOurMind, Memory, check_single, frozen, kept
 from tradeoff.sources.progress import report

@@ -17,7 +17,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.building import place_of
 from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import check_fits
+from tradeoff.problems.ram import check_fits
 from tradeoff.sources.environments.branching import NotExactError
 from tradeoff.sources.environments.exploration import (
     EXPLORING,
