@@ -394,7 +394,8 @@ def test_a_whole_interview_from_the_command_line() -> None:
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["finished"] and found["relative_regret"] <= 0.02
-    assert found["recommendation"]["outcome"] == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
+    average = {one["objective"]: one["amount"] for one in found["recommendation"]["alternative"]["average"]}
+    assert average == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
     page = CliRunner(env={"COLUMNS": "100"}).invoke(app, call[:-1])
     assert "The best plan for you" in page.stdout and "row" in page.stdout
 

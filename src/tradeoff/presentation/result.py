@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tradeoff.log import Shown, Side
 from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
@@ -251,11 +252,10 @@ class Given:
     answer: Answer | None  # FIRST means A; None: skipped
 
 
-def as_shown(number: int, question: Question, answer: Answer | None, left: str) -> Given:
-    """Return an answer as the person saw the question; ``left`` says which alternative was A: "first" or "second"."""
-    if left == "first":
-        return Given(number, question.first, question.second, answer)
-    return Given(number, question.second, question.first, None if answer is None else answer.swapped)
+def as_shown(number: int, question: Question, answer: Answer | None, left: Side) -> Given:
+    """Return an answer as the person saw the question; ``left`` says which alternative was A."""
+    shown = Shown(question, left)
+    return Given(number, shown.a, shown.b, shown.turned(answer))
 
 
 @dataclass(frozen=True)

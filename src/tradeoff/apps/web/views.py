@@ -127,6 +127,7 @@ def result_view(
     cache = render_cache(problem)
     found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
     changes = cache.changes(recommendation) if recommendation.questions else ()
+    cache.once(_result_key(recommendation), Markup)
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
@@ -144,6 +145,15 @@ def result_view(
         "map_defs": cache.map_defs,
         "links": links,
     }
+
+
+def _result_key(recommendation: Recommendation) -> Hashable:
+    return "result", recommendation.alternative.value.tobytes(), recommendation.weights.tobytes()
+
+
+def result_drawn_before(problem: Presentable, recommendation: Recommendation) -> bool:
+    """Return whether a result can be shown without computing anything."""
+    return render_cache(problem).has(_result_key(recommendation))
 
 
 # --- other pages -----------------------------------------------------------------------------------------------------

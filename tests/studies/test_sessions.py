@@ -16,33 +16,32 @@ from tradeoff import Answer, Interview
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
-from tradeoff.stores.memory import Memory
-from tradeoff.strategies._careful import Careful
-from tradeoff.strategies.cache import Memory as Places
-from tradeoff.studies import Desk, Study, TurnError
+from tradeoff.stores.memory import InMemoryStore
+from tradeoff.strategies import Strategy, StrategySpec, paper, registry
+from tradeoff.studies import Sessions, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
 
 
-def desk(store: Any = None, **given: Any) -> Desk:
+def sessions(store: Any = None, **given: Any) -> Sessions:
     study = Study.of(COFFEE, "tasting", **{"strategy": "paper", **given})
-    opened = store or Memory()
+    opened = store or InMemoryStore()
     study.keep(opened, COFFEE)
-    return Desk(study, COFFEE, opened)
+    return Sessions(study, COFFEE, opened)
 
 
 def test_what_was_answered_is_in_the_store_before_anybody_hears_of_it() -> None:
-    people = desk()
+    people = sessions()
     token = people.open()
     for turn in (1, 2, 3):
         people.answer(token, turn, Answer.FIRST)
         events = people.store.read("tasting", token)
         assert sum(e["event"] == "answer" for e in events) == turn
     people.undo(token)
-    assert people.store.read("tasting", token)[-2]["event"] == "retraction"
+    assert people.store.read("tasting", token)[-1]["event"] == "retraction"
 
 
 def test_a_link_that_nobody_has_is_missing_and_takes_no_memory() -> None:
-    people = desk()
+    people = sessions()
     for token in ("a" * 22, "../x", "", "x" * 300, "é"):
         with pytest.raises(MissingError), people.session(token):
             pass
@@ -50,7 +49,7 @@ def test_a_link_that_nobody_has_is_missing_and_takes_no_memory() -> None:
 
 
 def test_what_could_not_be_written_did_not_happen() -> None:
-    class Full(Memory):
+    class Full(InMemoryStore):
         full = False
 
         def append(self, *given: Any, **named: Any) -> None:
@@ -59,7 +58,7 @@ def test_what_could_not_be_written_did_not_happen() -> None:
             super().append(*given, **named)
 
     store = Full()
-    people = desk(store)
+    people = sessions(store)
     token = people.open()
     people.answer(token, 1, Answer.FIRST)
     store.full = True
@@ -76,13 +75,13 @@ def test_what_could_not_be_written_did_not_happen() -> None:
 
 def test_two_desks_on_one_store_never_both_take_a_turn(tmp_path: Path) -> None:
     with open_store(f"folder:{tmp_path}") as store:
-        one = desk(store)
-        two = Desk(one.study, COFFEE, store)
+        one = sessions(store)
+        two = Sessions(one.study, COFFEE, store)
         token = one.open()
         for turn in range(1, 7):
             taken: list[str] = []
 
-            def answer(people: Desk, reply: Answer, turn: int = turn, taken: list[str] = taken) -> None:
+            def answer(people: Sessions, reply: Answer, turn: int = turn, taken: list[str] = taken) -> None:
                 try:
                     people.answer(token, turn, reply)
                     taken.append(reply.value)
@@ -101,8 +100,8 @@ def test_two_desks_on_one_store_never_both_take_a_turn(tmp_path: Path) -> None:
 
 
 def test_the_oldest_live_session_is_forgotten_and_read_again() -> None:
-    people = desk()
-    small = Desk(people.study, COFFEE, people.store, live=2)
+    people = sessions()
+    small = Sessions(people.study, COFFEE, people.store, live=2)
     tokens = [small.open() for _ in range(4)]
     for token in tokens:
         small.answer(token, 1, Answer.FIRST)
@@ -111,11 +110,11 @@ def test_the_oldest_live_session_is_forgotten_and_read_again() -> None:
     assert len(small._live) == 2
 
 
-def finished_study(tmp_path: Path, people: int = 4, strategy: str = "careful") -> Desk:
+def finished_study(tmp_path: Path, people: int = 4, strategy: str = "careful") -> Sessions:
     study = Study.of(COFFEE, "tasting", strategy=strategy, seed=7, texts={"title": "=1+1"})
     store = open_store(f"sqlite:///{tmp_path / 'study.db'}")
     study.keep(store, COFFEE)
-    made = Desk(study, COFFEE, store)
+    made = Sessions(study, COFFEE, store)
     for i in range(people):
         token = made.open()
         with made.session(token) as session:
@@ -189,7 +188,7 @@ def read_table(path: Path) -> list[dict[str, Any]]:
 
 
 def test_an_export_overwrites_nothing_and_an_empty_one_has_its_columns(tmp_path: Path) -> None:
-    people = desk()
+    people = sessions()
     (tmp_path / "x.zip").write_bytes(b"mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "events.jsonl").write_bytes(b"mine")
@@ -207,7 +206,7 @@ def test_no_cell_is_taken_for_a_formula() -> None:
 
 
 def test_people_who_fail_a_check_are_flagged_and_kept() -> None:
-    people = desk()
+    people = sessions()
     token = people.open()
     with people.session(token) as session:
         while (asked := session.ask()) is not None:
@@ -250,36 +249,43 @@ def test_a_study_is_kept_once_with_its_problem(tmp_path: Path) -> None:
 
 
 def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
-    store = Memory()
+    store = InMemoryStore()
     study = Study.of(COFFEE, "tasting", source={"name": "dependent", "options": {}})
     store.create("studies", "tasting", [{"event": "header", "format": "tradeoff-study/1", "time": "", **vars(study)}])
     with pytest.raises(StoreError, match="not what it was"):
         Study.problem_of(store, "tasting")
 
 
-def test_an_answer_that_broke_off_half_way_never_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strategy fails while it takes an answer in: nothing of it is kept, and the person can answer again."""
-    people = desk(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="careful")
+def test_an_answer_survives_a_strategy_that_fails_to_take_it_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = False
+
+    def fragile(problem: Any) -> Strategy:
+        inner = paper(problem)
+        step = next(inner)
+        while True:
+            reply = yield step
+            if broken:
+                raise MemoryError("no room")
+            try:
+                step = inner.send(reply)
+            except StopIteration as end:
+                return end.value
+
+    monkeypatch.setitem(registry.BUILT_IN, "fragile", StrategySpec(fragile))
+    people = sessions(open_store(f"sqlite:///{tmp_path / 'x.db'}"), strategy="fragile")
     token = people.open()
+    broken = True
     people.answer(token, 1, Answer.FIRST)
-    before = people.store.read("tasting", token)
-
-    def broken(*given: Any) -> None:
-        raise MemoryError("no room")
-
-    for way in (
-        lambda: people.answer(token, 2, Answer.FIRST),
-        lambda: people.at_once(token, 2, lambda session: session.tell(2, Answer.FIRST), lambda session: True),
-    ):
-        with monkeypatch.context() as patched:
-            patched.setattr(Careful, "learn", broken)
-            patched.setattr(Places, "recall", lambda self, place: None)
-            with pytest.raises(MemoryError):
-                way()
-        with people.session(token) as session:
-            asked = session.ask()
-            assert asked is not None and asked.turn == 2
-        assert people.store.read("tasting", token) == before
+    for again in (people, Sessions(people.study, COFFEE, people.store)):  # also after a restart
+        with pytest.raises(MemoryError), again.session(token) as session:
+            session.ask()
+        assert [e["event"] for e in again.events(token)] == ["header", "question", "answer"]
+    broken = False
+    with people.session(token) as session:  # and once it works again, it goes on
+        asked = session.ask()
+        assert asked is not None and asked.turn == 2 and session.answered == 1
     people.answer(token, 2, Answer.SECOND)
     assert [e["answer"] for e in people.store.read("tasting", token) if e["event"] == "answer"] == ["first", "second"]
     people.store.close()
@@ -287,14 +293,14 @@ def test_an_answer_that_broke_off_half_way_never_happened(tmp_path: Path, monkey
 
 def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -> None:
     """Whether or not the server was restarted in between, the check has an event of its own before its answer."""
-    people = desk()
+    people = sessions()
     token = people.open()
     for turn in (1, 2, 3):
         people.answer(token, turn, Answer.FIRST)
     with people.session(token) as session:
         assert session.ask().check == "dominated"  # type: ignore[union-attr]
         session.undo(3)
-    again = Desk(people.study, COFFEE, people.store)
+    again = Sessions(people.study, COFFEE, people.store)
     with again.session(token) as session:
         while (asked := session.ask()) is not None and asked.check is None:
             session.tell(asked.turn, Answer.FIRST)
@@ -306,20 +312,22 @@ def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -
 
 def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
     """The way around the threads keeps the same promise: what it says is done is in the store."""
-    coffee = tradeoff.load("coffee")  # not the one of the other tests, of which much may be known already
-    study = Study.of(coffee, "tasting", checks=False)
+    study = Study.of(COFFEE, "tasting", checks=False)
     with open_store(f"sqlite:///{tmp_path / 'x.db'}") as store:
-        study.keep(store, coffee)
-        people = Desk(study, coffee, store)
-        first, second = people.open(), people.open()
-        people.answer(first, 1, Answer.FIRST)
-        with people.session(second) as session:
-            knows = [session.knows(reply) for reply in (Answer.FIRST, Answer.SECOND, None)]
-        assert knows == [True, False, False]
-        done = people.at_once(second, 1, lambda session: session.tell(1, Answer.FIRST), lambda s: s.knows(Answer.FIRST))
+        study.keep(store, COFFEE)
+        people = Sessions(study, COFFEE, store)
+        token = people.open()
+
+        def answer(session: Any) -> None:
+            session.tell(1, Answer.FIRST)
+
+        done = people.at_once(token, 1, answer, lambda session: session.state.shown is not None)
         assert done is not None and done[1] is not None
         done[1].result()
         with open_store(f"sqlite:///{tmp_path / 'x.db'}", write=False) as other:
-            assert [e["answer"] for e in other.read("tasting", second) if e["event"] == "answer"] == ["first"]
-        assert people.at_once(second, 2, lambda session: None, lambda session: False) is None
-        people.answer(second, 2, Answer.SECOND)  # and the session was let go
+            assert [e["event"] for e in other.read("tasting", token)] == ["header", "question", "answer"]
+        assert people.at_once(token, 2, lambda session: None, lambda session: session.ready) is None
+        people.answer(token, 2, Answer.SECOND)  # and the session was let go
+        with pytest.raises(TurnError):
+            people.at_once(token, 1, answer, lambda session: True)
+        assert people.at_once("nobody", 1, answer, lambda session: True) is None
