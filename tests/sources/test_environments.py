@@ -393,7 +393,7 @@ def test_a_whole_interview_from_the_command_line() -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(app, call)
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["finished"] and found["relative_regret"] <= 0.02
+    assert found["recommendation"]["finished"] and found["relative_regret"] <= 0.02
     average = {one["objective"]: one["amount"] for one in found["recommendation"]["alternative"]["average"]}
     assert average == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
     page = CliRunner(env={"COLUMNS": "100"}).invoke(app, call[:-1])

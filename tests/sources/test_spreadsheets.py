@@ -745,7 +745,7 @@ def test_a_simulated_person_is_served_from_a_table(tmp_path: Path, file: str) ->
     done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.01
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.01
     found = load(path)
     (best,) = found.best([[3, 1, 1]])
     average = {one["objective"]: one["amount"] for one in result["recommendation"]["alternative"]["average"]}
