@@ -159,7 +159,7 @@ def test_every_command_knows_point_sets(here: Path) -> None:
     assert "camera" in run("explain", source, "--weights", "fun=1", "--svg", "plan.svg").stdout
     call = ("ask", source, "--simulate", "comfort=1,weight=2", "--precision", "0.001")
     asked: dict[str, Any] = json.loads(run(*call, "--json").stdout)
-    assert asked["finished"] and asked["relative_regret"] <= 0.02
+    assert asked["recommendation"]["finished"] and asked["relative_regret"] <= 0.02
     assert "The best plan for you" in run(*call).stdout
     summary = json.loads(run("simulate", source, "--users", "10", "--jobs", "2", "--json").stdout)
     assert summary["users"] == 10 and summary["regret"]["worst"] < 0.05

@@ -207,7 +207,7 @@ def test_a_simulated_person_is_served_from_a_log(tmp_path: Path, file: str) -> N
     done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.01
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.01
     average = result["recommendation"]["alternative"]["average"]
     assert [one["amount"] for one in average] == pytest.approx([50, 0])  # by bicycle
     checked = CliRunner().invoke(main, ["check", f"log:{path}", "--with", "horizon=3", "--json"])
@@ -408,4 +408,4 @@ def test_a_whole_interview_about_a_dataset(datasets: Path) -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.05
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.05

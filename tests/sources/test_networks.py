@@ -562,7 +562,7 @@ def test_a_whole_interview_from_the_command_line(town: Path, more: list[str]) ->
     done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and result["relative_regret"] <= 0.02
+    assert result["recommendation"]["finished"] and result["relative_regret"] <= 0.02
     for command in (
         ["check"],
         ["show", "--json"],

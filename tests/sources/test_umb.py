@@ -557,7 +557,7 @@ def test_a_simulated_person_is_asked_about_a_file(tmp_path: Path) -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(Commands("tradeoff", commands={"ask": ask}), call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
+    assert result["recommendation"]["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
 
 
 # --- an index of any shape --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import Objective
 from tradeoff.problem import ScaledProblem
 from tradeoff.problems.pointset import GAP, PointSet
-from tradeoff.sources.options import flag, wishes
+from tradeoff.sources.options import flag, parse_objectives
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
@@ -116,7 +116,7 @@ def _objectives(given: Any) -> tuple[list[Objective], list[str]]:
         if isinstance(part, Objective):
             found.append(part)
             continue
-        for name, goal in wishes(part).items():
+        for name, goal in parse_objectives(part).items():
             found.append(Objective(name, "", goal or "max"))
             if goal is None:
                 notes.append(f"more {name} is taken to be better, because nothing else was said")
