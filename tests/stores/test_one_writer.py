@@ -7,13 +7,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.processes import until
 from tests.web.servers import TOOL, Server
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
@@ -24,7 +24,6 @@ HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 
 HOLDER = """
 import sys
-import time
 from tradeoff.stores import open_store
 with open_store(sys.argv[1]) as store:
     store.create("people", "ann", [{"event": "header"}])
@@ -278,10 +277,7 @@ def test_a_moved_file_is_noticed_without_any_answer(tmp_path: Path) -> None:
         token = client.post("/api/interviews").json()["id"]
         assert client.post(f"/api/interviews/{token}/answers", json={"turn": 1, "answer": "same"}).status_code == 200
         found = moved(tmp_path / "tradeoff.db")
-        deadline = time.monotonic() + 60
-        while "moved or deleted" not in server.output.read_text(encoding="utf-8"):
-            assert time.monotonic() < deadline, "it was never noticed"
-            time.sleep(0.05)
+        until(lambda: "moved or deleted" in server.output.read_text(encoding="utf-8"), "a note about the moved file")
         server.kill()
     assert kept(found) == 1
 

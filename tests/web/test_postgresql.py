@@ -273,14 +273,14 @@ def test_a_worker_that_dies_is_reported_and_replaced_also_while_the_database_is_
             said = lambda: server.output.read_text(encoding="utf-8")  # noqa: E731
             (first,) = workers(server)
             os.kill(first, signal.SIGKILL)
-            until(lambda: listeners(server.port) == 2 and workers(server) not in ([], [first]), 120)
+            until(lambda: listeners(server.port) == 2 and workers(server) not in ([], [first]))
             assert "a worker process ended (signal 9); another one is started" in said()
             database.stop()
             (second,) = workers(server)
             os.kill(second, signal.SIGKILL)
-            until(lambda: "error: a worker process cannot serve" in said(), 120)
+            until(lambda: "error: a worker process cannot serve" in said())
             database.start()
-            until(lambda: listeners(server.port) == 2, 120)
+            until(lambda: listeners(server.port) == 2)
             with server.client() as client:
                 token = client.post("/api/interviews").json()["id"]
             for turn in (1, 2, 3):
@@ -328,7 +328,7 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
                 for pid in frozen:
                     os.kill(pid, signal.SIGCONT)
             with server.client() as client:
-                until(lambda: client.get(f"/api/interviews/{token}/question").status_code == 200, 60)
+                until(lambda: client.get(f"/api/interviews/{token}/question").status_code == 200)
                 turn = client.get(f"/api/interviews/{token}/question").json()["turn"]
             for later in range(turn, turn + 3):
                 assert answered(server, here, later).status_code == 200
