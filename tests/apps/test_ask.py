@@ -333,7 +333,7 @@ def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         (("--simulate", "speed=1"), "there is no objective 'speed'"),
         (("--simulate", "first=-1"), "numbers >= 0"),
         (("--simulate", "first=1", "--precision", "nan"), "precision"),
-        (("--precision", "0.1"), "give --simulate too"),
+        (("--precision", "0.1"), "--simulate"),
         (("--resume", "x", "--log", "y"), "leave out --log"),
         (("--resume", "x", "--max-questions", "3"), "--max-questions"),
     ],

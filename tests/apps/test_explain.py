@@ -87,7 +87,7 @@ def test_a_picture_is_written_and_named_on_stderr(tmp_path: Path) -> None:
     svg = tmp_path / "x.svg"
     done = run(*COMMUTE, "--svg", str(svg), "--json")
     assert done.exit_code == 0, done.output
-    assert done.stderr == f"wrote {svg}\n"
+    assert done.stderr == f"written: {svg}\n"
     json.loads(done.stdout)
     root = ET.parse(svg).getroot()
     told = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

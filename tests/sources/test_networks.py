@@ -20,8 +20,8 @@ import tradeoff
 from tests.processes import QUICK
 from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
 from tradeoff.apps.cli.main import main
-from tradeoff.sources.graphml import read_graphml, refusal
-from tradeoff.sources.routes import Routes
+from tradeoff.sources.networks.graphml import read_graphml, refusal
+from tradeoff.sources.networks.routes import Routes
 from tradeoff.users import relative_regret
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +166,7 @@ def test_a_whole_interview_finds_the_route_and_can_be_resumed(strategy: str) -> 
 
 
 def test_where_not_all_routes_are_found_the_best_still_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradeoff.sources.routes.MOST_ASKED", 3)
+    monkeypatch.setattr("tradeoff.sources.networks.routes.MOST_ASKED", 3)
     graph = random_graph(np.random.default_rng(5), nodes=12, k=3)
     problem, points = loaded(graph, 3, 11), ways(graph, 3, 11)
     assert not problem.complete and "there may be more" in " ".join(problem.notes)
@@ -495,8 +495,8 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
         (LAUGHS, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
         (OUTSIDE, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
         ("", "not XML"),
-        ("garbage " * 1_300_000, "not XML"),
-        (bytes(range(256)) * 40_000, "not XML"),
+        ("garbage " * 1_300_000, "a single tag, text or comment"),
+        (bytes(range(256)) * 40_000, "not written in UTF-8"),
         ("<graphml>" + "<graph>" * 1_000_000, "second graph"),
         ("<graphml>" + "<a>" * 3_000_000, "nested too deeply"),
         ("<graphml>" + "<a/>" * 2_500_000 + "</graphml>", "no part of a graph"),

@@ -485,7 +485,7 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, pack: Any, monkeypa
     path = tmp_path / "bomb.umb"
     path.write_bytes(zeros)
     assert len(zeros) < 100_000
-    monkeypatch.setattr("tradeoff.sources.umb_archive.SURELY_QUICK", 30 << 20)
+    monkeypatch.setattr("tradeoff.sources.checkers.umb_archive.SURELY_QUICK", 30 << 20)
     _refused(str(path), "would unpack from .* MB to more than 30 MB, which no model does")
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.05")
     _refused(str(path), "would unpack .* does not fit into memory")

@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff.log import fold
 from tradeoff.model import Alternative, Question
 from tradeoff.problem import Problem, dilute
-from tradeoff.strategies.cache import memory_of
+from tradeoff.strategies.cache import cache_of
 
 DILUTED = 0.5  # how often the worse alternative is the better one
 
@@ -22,7 +22,7 @@ DILUTED = 0.5  # how often the worse alternative is the better one
 def dominated_pair(problem: Problem) -> Question:
     """Return a question whose first alternative is better in everything that can be changed."""
     k = len(problem.objectives)
-    (best,) = memory_of(problem).best(np.full((1, k), 1 / k))  # solved once for all sessions
+    (best,) = cache_of(problem).best(np.full((1, k), 1 / k))  # solved once for all sessions
     find = getattr(problem, "worse_than", None)  # a problem of your own need not have it
     worse: Alternative | None = find(best) if find is not None else None
     return Question(best, dilute(best, DILUTED) if worse is None else worse)

@@ -87,7 +87,7 @@ def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) 
         path.write_text(plan_svg(problem, best, lottery), encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"cannot write {error.filename}: {error.strerror}; choose another file") from error
-    click.echo(f"wrote {without_controls(str(path))}", err=True)
+    click.echo(f"written: {without_controls(str(path))}", err=True)
 
 
 def print_explanation(problem: Presentable, lottery: Lottery) -> None:

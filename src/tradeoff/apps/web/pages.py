@@ -19,7 +19,7 @@ from tradeoff.log import SAID, write_log
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 
@@ -177,7 +177,7 @@ async def health(request: Request) -> Response:
 
 def warm_up(study: Study, problem: AnyProblem) -> None:
     """Ask and draw one question in advance, so that the first visitor does not wait for compilers and caches."""
-    sessions = Sessions(study, problem, Memory())
+    sessions = Sessions(study, problem, InMemoryStore())
     if study.checks:
         dominated_pair(problem)
     token = sessions.open()
