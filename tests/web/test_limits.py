@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
+from tests.processes import PATIENCE
 from tests.web.servers import Server, begin
 from tradeoff.apps.web import limits as module
 from tradeoff.apps.web.limits import PERIOD, QUEUE, Bucket, Limiter, Limits, address_of
@@ -235,7 +236,7 @@ def test_thirty_people_behind_one_address_meet_no_limit(tmp_path: Path) -> None:
             import httpx
 
             headers = {"x-real-ip": "192.0.2.1"}
-            async with httpx.AsyncClient(base_url=server.address, timeout=120, headers=headers) as client:
+            async with httpx.AsyncClient(base_url=server.address, timeout=PATIENCE, headers=headers) as client:
 
                 async def person() -> list[int]:
                     statuses = []

@@ -211,9 +211,10 @@ def run(
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError
 
-    if place.workers > 1 and not address.startswith("postgresql"):
+    if place.workers > 1 and not store.shared:
         raise ArgumentError(
-            f"--workers {place.workers} needs PostgreSQL, which several processes can write to; use one worker here"
+            f"--workers {place.workers} needs a store that several processes can write to, such as PostgreSQL; "
+            f"{without_password(address)} takes one worker"
         )
     addresses = place.addresses()
     port = check_port(addresses, place.port)
