@@ -8,7 +8,6 @@ import resource
 import sqlite3
 import stat
 import threading
-import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests import processes
 from tests.web.servers import Server
 from tradeoff.apps.cli.main import main
 from tradeoff.model import Answer
@@ -182,8 +182,7 @@ def test_a_backup_of_a_served_study_has_everything_acknowledged_while_people_go_
             thread.start()
         copies = []
         for i in range(3):
-            while len(acknowledged) < 30 * (i + 1):
-                time.sleep(0.01)
+            processes.until(lambda: len(acknowledged) >= 30 * (i + 1))  # noqa: B023
             before = list(acknowledged)
             done = run("study", "backup", f"copy{i}.db")
             assert done.exit_code == 0 and done.stdout == f"written: copy{i}.db\n", done.output

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 
 import tradeoff
+from tests import processes
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import memory
 from tradeoff.sources.files.documents import read_document
@@ -107,9 +107,7 @@ sys.path[:0] = {path!r}
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the modules of this one."""
     program = LIMITED.format(path=sys.path) + textwrap.dedent(code)
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | environment, check=False
-    )
+    return processes.run([sys.executable, "-c", program], env=os.environ | environment)
 
 
 def test_the_limit_of_address_space_counts() -> None:
@@ -158,28 +156,13 @@ def test_storm_ends_with_the_program_that_started_it(tmp_path: Path, number: sig
         tradeoff.load({str(tmp_path / "endless.prism")!r}, horizon=3)
     """
     environment = os.environ | {"TRADEOFF_SECONDS": "100"}
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], env=environment, stderr=subprocess.PIPE
-    ) as parent:
-        worker = wait_for(lambda: storm_of(parent.pid))
-        try:
-            parent.send_signal(number)
-            parent.communicate()
-            assert parent.returncode != 0
-            wait_for(lambda: not is_running(worker))
-        finally:
-            if is_running(worker):
-                os.kill(worker, signal.SIGKILL)
-
-
-def wait_for(what: Any) -> Any:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        found = what()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with processes.Child(command, env=environment, stderr=subprocess.PIPE) as parent:
+        worker = processes.until(lambda: storm_of(parent.pid))
+        parent.send_signal(number)
+        parent.communicate()
+        assert parent.returncode != 0
+        processes.until(lambda: not is_running(worker))
 
 
 def storm_of(pid: int) -> int | None:
@@ -396,9 +379,8 @@ def test_a_terminal_shows_a_bar_once_reading_takes_long(tmp_path: Path, patience
         Source({str(tmp_path / "long.csv")!r}, {{}}).read()
     """
     ours, theirs = os.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stderr=theirs, env=os.environ | {"TERM": "xterm"}
-    ) as child:
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with processes.Child(command, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as child:
         os.close(theirs)
         text = b""
         try:
@@ -525,7 +507,5 @@ def test_workers_that_are_used_again_find_modules_of_a_new_folder(tmp_path: Path
             print(len(first), second.results.regret.tolist() == alone.results.regret.tolist())
     """
     (tmp_path / "program.py").write_text(textwrap.dedent(program))
-    done = subprocess.run(
-        [sys.executable, "-P", str(tmp_path / "program.py")], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, "-P", str(tmp_path / "program.py")])
     assert done.stdout == "8 True\n", done.stderr

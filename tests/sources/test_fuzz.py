@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "fuzz_files.py"
 FORMATS = ("csv", "tsv", "xlsx", "parquet", "toml", "json", "npz", "graphml", "log", "umb", "prism", "jani", "drn", "explicit",
@@ -30,7 +30,7 @@ tool.prepare()
 def in_a_process_of_its_own(what: str) -> list[list[str]]:
     """Return what a program that uses the tool prints; it forks, which a process with threads must not."""
     program = RUN.format(path=[folder for folder in sys.path if folder], tool=str(TOOL), what=what)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ, check=False)
+    done = processes.run([sys.executable, "-c", program])
     assert done.returncode == 0, done.stderr
     found: list[list[str]] = json.loads(done.stdout)
     return found

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
 
@@ -72,7 +72,7 @@ def test_a_new_database_killed_while_it_is_made_can_be_opened(tmp_path: Path) ->
     struck = 0
     for attempt in range(8):
         path = tmp_path / f"{attempt}.db"
-        done = subprocess.run([sys.executable, "-c", MAKER, str(path)], capture_output=True, text=True, check=False)
+        done = processes.run([sys.executable, "-c", MAKER, str(path)])
         struck += done.returncode == -signal.SIGKILL
         with open_store(f"sqlite:///{path}") as store:
             store.create("people", "ann", [HEADER])

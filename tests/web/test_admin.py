@@ -14,16 +14,17 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.processes import PATIENCE
 from tests.web.servers import Server, begin, turn_of
 from tradeoff import Answer, load
 from tradeoff.apps.web.progress import FEW, Progress
 from tradeoff.stores import open_store
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.export import participant_rows
 
 
-class Counting(Memory):
+class Counting(InMemoryStore):
     """A store that counts how many logs were read."""
 
     reads = 0
@@ -78,7 +79,7 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
 
 
 def test_the_version_changes_exactly_when_a_log_does() -> None:
-    problem, store = load("coffee"), Memory()
+    problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "one", strategy="paper")
     sessions = Sessions(study, problem, store)
     progress = Progress(store, study.name, problem)
@@ -95,7 +96,7 @@ def test_the_version_changes_exactly_when_a_log_does() -> None:
 
 
 def test_many_logs_are_read_together() -> None:
-    problem, store = load("coffee"), Memory()
+    problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "crowd", strategy="paper")
     sessions = Sessions(study, problem, store)
     tokens = [sessions.invite() for _ in range(FEW + 5)]
@@ -160,7 +161,7 @@ def test_the_page_asks_only_whether_something_is_new(tmp_path: Path) -> None:
         client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
         after = page_and_version()
         assert after[1] != before[1] and after[0] != before[0]
-        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=30)
+        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=PATIENCE)
         assert wrong.status_code == 404
         with open_store(f"sqlite:///{tmp_path / 'tradeoff.db'}", write=False) as store:
             (name,) = Study.names(store)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import random
-import subprocess
 import sys
 import weakref
 
 import pytest
 
+from tests import processes
 from tradeoff import Answer, load
 from tradeoff.studies.session import Session
 
@@ -17,12 +17,12 @@ SERVED = """
 import gc
 from tradeoff import load
 from tradeoff.apps.cli.serve import Place, application
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Study
 
 problem = load("commute")
 study = Study.of(problem, "many", strategy="careful")
-app = application(Memory(), study, problem, Place("127.0.0.1", 0, 1, (), False))
+app = application(InMemoryStore(), study, problem, Place("127.0.0.1", 0, 1, (), False))
 for _ in range(3):
     kept = [[i] for i in range(50_000)]  # as long-lived as sessions and solved directions
     gc.collect()
@@ -32,7 +32,7 @@ for _ in range(3):
 
 
 def test_a_full_collection_looks_only_at_what_is_new() -> None:
-    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True, timeout=300, check=False)
+    done = processes.run([sys.executable, "-c", SERVED])
     assert done.returncode == 0, done.stderr
     assert all(int(line) < 5_000 for line in done.stdout.split()), done.stdout
 

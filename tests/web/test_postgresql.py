@@ -315,7 +315,7 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
                 statuses: list[int] = []
 
                 def ask(path: str, **sent: Any) -> None:
-                    with httpx.Client(base_url=server.address, timeout=90) as patient:
+                    with httpx.Client(base_url=server.address, timeout=processes.PATIENCE) as patient:
                         statuses.append((patient.post(path, **sent)).status_code)
 
                 together(
@@ -328,7 +328,7 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
                 for pid in frozen:
                     os.kill(pid, signal.SIGCONT)
             with server.client() as client:
-                until(lambda: client.get(f"/api/interviews/{token}/question").status_code == 200, 60)
+                until(lambda: client.get(f"/api/interviews/{token}/question").status_code == 200)
                 turn = client.get(f"/api/interviews/{token}/question").json()["turn"]
             for later in range(turn, turn + 3):
                 assert answered(server, here, later).status_code == 200
