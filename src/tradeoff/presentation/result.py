@@ -69,7 +69,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         amounts=amounts(problem, recommendation.alternative),
         importance=_importance(problem, recommendation),
         certainty=certainty(problem, recommendation),
-        reason=_reason(recommendation, finished),
+        reason=sentences.reason(recommendation.questions, clipped(recommendation.reason) if finished else ""),
         runner_up=_runner_up(problem, recommendation),
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
@@ -82,11 +82,6 @@ def plan_name(lottery: Lottery) -> str:
     if likely.actions and likely.actions[0]:
         return f"the plan that begins with “{clipped(likely.actions[0])}”"
     return f"“{clipped(likely.states[0])}”"
-
-
-def _reason(recommendation: Recommendation, finished: bool) -> str:
-    why = clipped(recommendation.reason) if finished else "you stopped before the end"
-    return sentences.reason(recommendation.questions, why)
 
 
 def _left_open(recommendation: Recommendation) -> str:

@@ -71,8 +71,13 @@ def contradiction(count: int) -> str:
 
 
 def reason(questions: int, why: str) -> str:
-    """Return how many questions were asked and why no more."""
-    return f"{counted(questions, 'question')}: {why}."
+    """Return how many questions were asked, and why no more if none are left.
+
+    >>> reason(3, "nothing is left to ask"), reason(1, "")
+    ('3 questions: nothing is left to ask.', '1 question so far.')
+    """
+    asked = counted(questions, "question")
+    return f"{asked}: {why}." if why else f"{asked} so far."
 
 
 def listed(names: Sequence[str]) -> str:

@@ -151,8 +151,8 @@ def table_bytes(rows: Sequence[Row], columns: Sequence[str], format: Format) -> 
         case "csv":
             out = io.StringIO(newline="")
             writer = csv.writer(out, lineterminator="\n")
-            writer.writerow([inert(name) for name in columns])
-            writer.writerows([inert(row[name]) for name in columns] for row in rows)
+            writer.writerow([without_formulas(name) for name in columns])
+            writer.writerows([without_formulas(row[name]) for name in columns] for row in rows)
             return out.getvalue().encode()
         case "jsonl":
             return "".join(json.dumps(row) + "\n" for row in rows).encode()
@@ -175,10 +175,10 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
     return out.getvalue()
 
 
-def inert(cell: object) -> object:
+def without_formulas(cell: object) -> object:
     """Return a cell that spreadsheets do not take for a formula.
 
-    >>> inert("=1+1"), inert(-3.5), inert("a-b")
+    >>> without_formulas("=1+1"), without_formulas(-3.5), without_formulas("a-b")
     ("'=1+1", -3.5, 'a-b')
     """
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
