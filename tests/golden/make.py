@@ -183,12 +183,12 @@ def versions() -> dict[str, str]:
     from alembic.script import ScriptDirectory
 
     from tradeoff import interview, stores
-    from tradeoff.sources import files, npz
+    from tradeoff.sources.files import documents, npz
     from tradeoff.studies import study
 
     config = Config()
     config.set_main_option("script_location", str(Path(stores.__file__).parent / "migrations"))
-    problem = files.FORMAT.rpartition("/")[2]
+    problem = documents.FORMAT.rpartition("/")[2]
     return {
         "log": f"log-{interview.FORMAT.rpartition('/')[2]}.jsonl",
         "study": f"study-{study.FORMAT.rpartition('/')[2]}.jsonl",

@@ -20,12 +20,12 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tradeoff.sources.tables.columns.dominance import AT_ONCE, undominated
 
 from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, load, save
 from tradeoff.apps.cli.main import main
-from tradeoff.sources import sheets
+from tradeoff.sources.tables import sheets
 from tradeoff.sources.tables.cells import amount, heading
+from tradeoff.sources.tables.dominance import AT_ONCE, undominated
 
 LAPTOPS = """model,price [EUR] (min),battery [h],weight [kg] (min),colour
 Alto,1199,14,1.2,grey

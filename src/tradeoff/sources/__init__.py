@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 # What is written before the colon of "scheme:name", and the function in this package that reads it.
 SCHEMES = {
-    "file": "files.documents.read",
+    "file": "files.reading.read",
     "npz": "files.npz.read",
     "table": "tables.catalogues.read_table",
     "log": "tables.logged.read_log",
@@ -80,7 +80,7 @@ def load(source: object, **options: Any) -> AnyProblem:
     if not isinstance(source, str | Path):
         return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
-        return _call("files.documents.read", EXAMPLES / f"{source}.toml", options, source)
+        return _call("files.reading.read", EXAMPLES / f"{source}.toml", options, source)
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, str) and colon and scheme in SCHEMES:
         if scheme not in NAMES_OF_FILES:
@@ -147,7 +147,7 @@ def _reader_of_object(source: object) -> str:
 
 def _call(reader: str, source: Any, options: dict[str, Any], name: str | None = None) -> AnyProblem:
     """Call the function that reads this kind of source, with options that it knows."""
-    module, _, function = reader.partition(".")
+    module, _, function = reader.rpartition(".")
     read: Callable[..., AnyProblem] = getattr(import_module(f"tradeoff.sources.{module}"), function)
     known = [p.name for p in inspect.signature(read).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
@@ -162,7 +162,7 @@ def save(problem: AnyProblem, path: str | Path) -> None:
 
     An earlier file of that name is replaced together with its tables; a table that is not its own is never touched.
     """
-    from tradeoff.sources import files, npz
+    from tradeoff.sources.files import npz, writing
 
     path = Path(path)
     if isinstance(problem, PointSet):
@@ -172,7 +172,7 @@ def save(problem: AnyProblem, path: str | Path) -> None:
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():
                 raise ProblemError(f"{path} cannot be written: there is no folder {str(path.parent)!r}; make it first")
             case ".toml" | ".json":
-                files.write(problem, path)
+                writing.write(problem, path)
             case ".npz":
                 npz.write(problem, path)
             case suffix:

@@ -14,9 +14,9 @@ from tradeoff.model import Matrix, Objective, Vector
 from tradeoff.problems.building import check_model_fits, place_of
 from tradeoff.problems.layer import Int, build_layer
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.files.documents import check_length
+from tradeoff.sources.limits import check_length
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import Wishes, flag, listed, real, whole, wishes
-from tradeoff.sources.tables.columns import shortened
 
 Mask = NDArray[np.bool_]
 

@@ -23,11 +23,11 @@ from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED, Wanted, wanted
+from tradeoff.sources.checkers.umb import read_model
 from tradeoff.sources.limits import seconds_limit
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import library, listed
 from tradeoff.sources.progress import report
-from tradeoff.sources.tables.columns import shortened
-from tradeoff.sources.checkers.umb import read_model
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 LARGEST_FILE = 1 << 30

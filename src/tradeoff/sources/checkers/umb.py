@@ -15,11 +15,19 @@ from tradeoff.model import Vector
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.checkers.explicit_models import REFUSED, ExplicitModel, Rewards, Wanted, chosen_objectives, to_mdp, wanted
-from tradeoff.sources.files.documents import check_characters
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.checkers.explicit_models import (
+    REFUSED,
+    ExplicitModel,
+    Rewards,
+    Wanted,
+    chosen_objectives,
+    to_mdp,
+    wanted,
+)
 from tradeoff.sources.checkers.umb_archive import Archive
 from tradeoff.sources.checkers.valuations import state_names
+from tradeoff.sources.limits import check_characters
+from tradeoff.sources.messages import shortened
 
 FORMATS = (0, 1)
 LARGEST_INDEX = 16 << 20

@@ -22,7 +22,7 @@ from tradeoff.model import Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.memory import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.messages import shortened
 
 # Arrays of a model do not compress a lot: what unpacks to far more is made to do harm.
 SURELY_QUICK = 256 << 20

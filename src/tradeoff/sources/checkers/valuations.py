@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.messages import shortened
 
 KINDS = ("bool", "int", "uint", "double", "string")
 MOST_LABELS = 8  # that the name of a state can have

@@ -16,8 +16,8 @@ from tradeoff.model import Matrix, Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.memory import GIB, memory_limit, resident_memory
 from tradeoff.sources.environments.branching import Fork, NotExactError
-from tradeoff.sources.progress import report
 from tradeoff.sources.environments.environment_state import ChangedOurMind, Memory, check_single, frozen, kept
+from tradeoff.sources.progress import report
 
 MOST_STATES = 1_000_000
 MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states

@@ -18,7 +18,7 @@ from tradeoff.problems.building import place_of
 from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import check_fits
-from tradeoff.sources.environments.time_folding import without_clock
+from tradeoff.sources.environments.branching import NotExactError
 from tradeoff.sources.environments.exploration import (
     EXPLORING,
     EXPLORING_ENDLESS,
@@ -28,15 +28,14 @@ from tradeoff.sources.environments.exploration import (
     StateSpace,
     enumerate_states,
 )  # fmt: skip
-from tradeoff.sources.environments.vocabulary import Words, name_states, words_for
-from tradeoff.sources.files.documents import check_length
-from tradeoff.sources.environments.branching import NotExactError
+from tradeoff.sources.environments.random_play import estimated, name_of
 from tradeoff.sources.environments.rendering import Frames
 from tradeoff.sources.environments.rewards import objectives_of
+from tradeoff.sources.environments.time_folding import without_clock
 from tradeoff.sources.environments.transition_tables import longest_way, read_transition_table
-from tradeoff.sources.limits import seconds_limit
+from tradeoff.sources.environments.vocabulary import Words, name_states, words_for
+from tradeoff.sources.limits import check_length, seconds_limit
 from tradeoff.sources.options import library, real, whole
-from tradeoff.sources.environments.random_play import estimated, name_of
 
 EPISODES = 5_000
 MOST_ACTIONS = 1_000

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.model import Vector
-from tradeoff.sources.environments.exploration import StateSpace
 from tradeoff.sources.environments.environment_state import frozen
+from tradeoff.sources.environments.exploration import StateSpace
 
 
 def without_clock(space: StateSpace) -> StateSpace:

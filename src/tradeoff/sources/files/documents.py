@@ -10,51 +10,24 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tradeoff.errors import ProblemError
-from tradeoff.model import Matrix, Objective, Reference, check_distinct
-from tradeoff.problems.building import Numbered
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
-from tradeoff.problems.solving import branches
-from tradeoff.sources.tables.columns import Table, first_repeated, number, read_table, shortened, table_name, write_table
+from tradeoff.sources.files.columns import first_repeated, number
+from tradeoff.sources.limits import MOST_KEYS, check_characters
+from tradeoff.sources.messages import shortened
 
 FORMAT = "tradeoff-problem/1"
 SCHEMA = Path(__file__).with_name("problem.schema.json")
 LARGEST_FILE = 256 << 20
-MOST_KEYS = 1_000  # of a document, and of objectives
 MOST_ENTRIES = 100_000  # names with values in a TOML file, whose reader is slow
 LONG_TEXT = 1 << 20  # characters of a TOML file from which on it is worth a closer look
 MOST_TABLES = 5_000  # tables in a TOML file
 DEEPEST_KEY = 100  # dots in a TOML key
-LONGEST = 1_000_000  # steps
-MOST_WORK = 2 * 10**10  # branches times steps that one solution would go through
 TOO_DEEP = "brackets are nested too deeply to be a problem file"
-TRANSITION_COLUMNS = ("state", "action", "probability", "next")
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def read(path: Path, *, renormalise: bool = False) -> Catalogue | MDP:
-    """Return the problem in a .toml or .json file."""
-    document = read_document(path)
-    try:
-        check_document(document, str(path))
-        if document["kind"] == "catalogue":
-            return _catalogue(document, path)
-        return _mdp(document, path, renormalise)
-    except RecursionError:
-        raise ProblemError(f"{path}: {TOO_DEEP}") from None
-    except ProblemError as error:
-        raise error if str(path.with_suffix("")) in str(error) else type(error)(f"{path}: {error}") from None
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -105,12 +78,12 @@ def _toml_document(text: str) -> dict[str, Any]:
     rows, end = (None, 0) if found is None else _json_rows(text, found.end())
     if found is not None and rows is not None:
         rest = f'{text[: found.end()]}"{_PLACEHOLDER}"{text[end:]}'
-        _check_toml(rest)
+        check_toml(rest)
         document = tomllib.loads(rest)
         if document.get(found[1]) == _PLACEHOLDER:  # and it was not in a text or in another table
             check_characters(rows, text)
             return document | {found[1]: rows}
-    _check_toml(text)
+    check_toml(text)
     return tomllib.loads(text)
 
 
@@ -144,23 +117,13 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def check_characters(document: object, text: str) -> None:
-    """Raise a ProblemError if a JSON text holds half a character, which can be escaped but never be written."""
-    if "\\ud" in text or "\\uD" in text:
-        try:
-            json.dumps(document, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            around = error.object[max(0, error.start - 20) : error.end + 20]
-            raise ProblemError(f"half a character (a lone surrogate) was found in {around!r}; correct it") from None
-
-
 # A key of several parts, as a + b + c with dots for the plus signs; quoted texts, to be skipped; and lines like [this].
 _DOTTED = re.compile(r"""(?:(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){3,}+""")
 _QUOTED_OR_EQUALS = re.compile(r"""=|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
 _TABLE = re.compile(r"^[ \t]*+\[[^,\n]*\][ \t]*+(?:#.*)?$", re.MULTILINE)
 
 
-def _check_toml(text: str) -> None:
+def check_toml(text: str) -> None:
     """Refuse what the TOML reader would take very long for, or not survive."""
     for found in _DOTTED.finditer(text):
         dots = found.group().count(".")
@@ -255,15 +218,6 @@ def _check_number(amount: Any, where: str) -> None:
     number(amount, where)
 
 
-def check_length(horizon: int, branches: int) -> None:
-    """Raise a ProblemError if so many steps through so many branches could never be worked out."""
-    if horizon > LONGEST or horizon * max(1, branches) > MOST_WORK:
-        raise ProblemError(
-            f"the horizon is {shortened(horizon)} steps through {branches:,} branches; at most {LONGEST:,} steps, and "
-            f"steps times branches of at most {MOST_WORK:,}, can be worked out: correct the horizon"
-        )
-
-
 def _check_finite(value: Any, where: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ProblemError(f"{where} is {value}; every number must be finite")
@@ -273,249 +227,3 @@ def _check_finite(value: Any, where: str) -> None:
     elif isinstance(value, list):
         for i, part in enumerate(value):
             _check_finite(part, f"{where}[{i}]")
-
-
-def _objectives(document: Mapping[str, Any]) -> list[Objective]:
-    return [Objective(o["name"], o.get("unit", ""), o.get("goal", "max")) for o in document["objectives"]]
-
-
-def _reference(document: Mapping[str, Any]) -> Reference | None:
-    given = document.get("reference")
-    return None if given is None else Reference(given["name"], given.get("outcome"))
-
-
-def _texts(document: Mapping[str, Any], path: Path) -> dict[str, str]:
-    return {"name": path.stem, "title": document.get("title", path.stem), "about": document.get("about", "").strip()}
-
-
-def _amounts(table: Table, objectives: Sequence[Objective]) -> Matrix:
-    return np.array([table.numbers(o.name) for o in objectives]).T
-
-
-def _check_columns(objectives: Sequence[Objective], taken: Sequence[str]) -> None:
-    """Raise a ProblemError if an objective is called like another column of the table."""
-    for o in objectives:
-        if o.name in taken:
-            raise ProblemError(f"an objective cannot be called {o.name!r}: that is a column of its own; rename it")
-
-
-def _inline(rows: Sequence[Sequence[Any]], header: Sequence[str], what: str) -> Table:
-    """Return inline rows as a table."""
-    for i, row in enumerate(rows, start=1):
-        if not isinstance(row, list) or len(row) != len(header):
-            found = len(row) if isinstance(row, list) else shortened(row)
-            names = ", ".join(header[:20]) + (", ..." if len(header) > 20 else "")
-            raise ProblemError(f"{what}, row {i}: {found} entries, but {len(header)} are needed: {names}")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
-    return Table(what, list(header), columns, list(range(1, len(rows) + 1)))
-
-
-def _catalogue(document: Mapping[str, Any], path: Path) -> Catalogue:
-    objectives = _objectives(document)
-    _check_columns(objectives, ("name",))
-    columns = ["name", *(o.name for o in objectives)]
-    if isinstance(document["items"], str):
-        table = read_table(path.parent / table_name(document["items"], "items"), columns)
-        labels = {name: table.texts(name) for name in table.header if name not in columns}
-    else:
-        table, labels = _inline(document["items"], columns, "items"), document.get("labels", {})
-    if not len(table):
-        raise ProblemError(f"{table.source} has no items; add at least one")
-    names = [str(name) for name in table.texts("name")]
-    return Catalogue(
-        _amounts(table, objectives), objectives, names, labels=labels, reference=_reference(document),
-        **_texts(document, path),
-    )  # fmt: skip
-
-
-def _mdp(document: Mapping[str, Any], path: Path, renormalise: bool) -> MDP:
-    objectives = _objectives(document)
-    _check_columns(objectives, (*TRANSITION_COLUMNS, "step"))
-    columns = [*TRANSITION_COLUMNS, *(o.name for o in objectives)]
-    given = document["transitions"]
-    if isinstance(given, str):
-        table = read_table(path.parent / table_name(given, "transitions"), columns)
-    else:
-        table = _inline(given, columns, "transitions")
-    if not len(table):
-        raise ProblemError(f"{table.source} has no rows; a model needs at least one transition")
-    step = None
-    check_length(document["horizon"], 1 if "step" in table.columns else len(table))
-    if "step" in table.columns:
-        step = [_whole(text, f"{table.place(i)}, column 'step'") for i, text in enumerate(table.texts("step"))]
-    mdp = MDP.from_columns(
-        [str(name) for name in table.texts("state")],
-        [str(name) for name in table.texts("action")],
-        np.array(table.numbers("probability")),
-        [str(name) for name in table.texts("next")],
-        _amounts(table, objectives),
-        step,
-        horizon=document["horizon"],
-        start=document["start"],
-        ends=document.get("ends", ()),
-        objectives=objectives,
-        states=document.get("states"),
-        actions=document.get("actions"),
-        renormalise=renormalise,
-        reference=_reference(document),
-        places=_places(document.get("places", {}), path),
-        nothing_action=document.get("nothing_action"),
-        **_texts(document, path),
-    )
-    return mdp.with_nothing(document["nothing"]) if "nothing" in document else mdp
-
-
-def _whole(text: object, where: str) -> int:
-    value = number(text, where)
-    if value != int(value):
-        raise ProblemError(f"{where}: {text!r} is not a whole number")
-    return int(value)
-
-
-def _places(given: str | Mapping[str, Sequence[float]], path: Path) -> dict[str, tuple[float, float]]:
-    if isinstance(given, str):
-        table = read_table(path.parent / table_name(given, "places"), ["state", "x", "y"])
-        return dict(zip(table.texts("state"), zip(table.numbers("x"), table.numbers("y"), strict=True), strict=True))
-    return {state: (float(x), float(y)) for state, (x, y) in given.items()}
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def write(problem: Catalogue | MDP, path: Path) -> None:
-    """Write a problem as TOML or JSON with its tables beside it; reading it back gives the same problem exactly.
-
-    Everything is checked before anything is written, and the document is written last.
-    """
-    document: dict[str, Any] = {"format": FORMAT, "kind": "catalogue" if isinstance(problem, Catalogue) else "mdp"}
-    document["title"] = problem.title
-    if problem.about:
-        document["about"] = problem.about
-    if isinstance(problem, Catalogue):
-        part, tables = _catalogue_parts(problem, path)
-    else:
-        part, tables = _mdp_parts(problem, path)
-    document |= part
-    document["objectives"] = [{"name": o.name, "unit": o.unit, "goal": o.goal} for o in problem.objectives]
-    reference: dict[str, Any] = {"name": problem.reference.name}
-    if problem.reference.outcome is not None:
-        reference["outcome"] = {name: float(amount) for name, amount in problem.reference.outcome.items()}
-    document["reference"] = reference
-
-    check_document(document, f"{path} cannot be written")
-    as_json = path.suffix.lower() == ".json"
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n" if as_json else toml_text(document)
-    try:
-        if not as_json:
-            _check_toml(text)
-        for table in tables:
-            check_distinct("column", table.header)
-            table_name(table.path.name, "the document")
-            _check_own(table.path, path)
-    except ProblemError as error:
-        raise ProblemError(f"{path} cannot be written: {error}") from None
-    raw = text.encode()
-    for table in tables:
-        write_table(table.path, table.header, table.rows)
-    path.write_bytes(raw)
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A table that is going to be written."""
-
-    path: Path
-    header: Sequence[str]
-    rows: Iterable[Sequence[object]]
-
-
-def _check_own(table: Path, document: Path) -> None:
-    """Raise a ProblemError if a table exists that is not named by an earlier version of the document."""
-    name = json.dumps(table.name, ensure_ascii=False)[1:-1].encode()
-    if table.exists() and not (document.is_file() and name in document.read_bytes()):
-        raise ProblemError(
-            f"there is a file {table} already, which is not a table of {document.name}; "
-            "move it away, or choose another name for the problem"
-        )
-
-
-def _catalogue_parts(catalogue: Catalogue, path: Path) -> tuple[dict[str, Any], list[_Written]]:
-    """Return a catalogue's part of the document and its table."""
-    _check_columns(catalogue.objectives, ("name",))
-    header = ["name", *(o.name for o in catalogue.objectives), *catalogue.labels]
-    labels = zip(*catalogue.labels.values(), strict=True) if catalogue.labels else [()] * len(catalogue.names)
-    rows = zip(catalogue.names, catalogue.values.tolist(), labels, strict=True)
-    table = _Written(
-        path.with_name(f"{path.stem}.csv"), header, ([name, *amounts, *texts] for name, amounts, texts in rows)
-    )
-    return {"items": table.path.name}, [table]
-
-
-def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
-    """Return an MDP's part of the document and its tables."""
-    _check_columns(mdp.objectives, (*TRANSITION_COLUMNS, "step"))
-    check_length(mdp.horizon, sum(len(layer.target) for layer in mdp.layers) if len(mdp.layers) == 1 else 1)
-    timed = len(mdp.layers) > 1
-    header = [*(["step"] if timed else []), *TRANSITION_COLUMNS, *(o.name for o in mdp.objectives)]
-
-    def rows() -> Iterator[list[object]]:
-        for step, layer in enumerate(mdp.layers):
-            state, action, prob, target, reward = (column.tolist() for column in branches(layer))
-            for s, a, p, t, r in zip(state, action, prob, target, reward, strict=True):
-                yield [*([step] if timed else []), mdp.states[s], mdp.actions[a], p, mdp.states[t], *r]
-
-    tables = [_Written(path.with_name(f"{path.stem}.csv"), header, rows())]
-    ends = [mdp.states[int(i)] for i in np.flatnonzero(mdp.layers[0].ends)]
-    at = np.flatnonzero(mdp.start > 0)
-    start = {mdp.states[int(i)]: float(mdp.start[i]) for i in at}
-    part: dict[str, Any] = {
-        "horizon": mdp.horizon,
-        "start": mdp.states[int(at[0])] if list(start.values()) == [1.0] else start,
-        "ends": ends,
-        "states": list(mdp.states),
-        "actions": list(mdp.actions),
-        "transitions": f"{path.stem}.csv",
-    }
-    if isinstance(mdp.states, Numbered) and not ends:
-        del part["states"]  # the rows name them all, in order
-    if mdp.nothing_action is not None:
-        part["nothing_action"] = mdp.actions[mdp.nothing_action]
-    places = known_places(mdp)
-    if places:
-        part["places"] = f"{path.stem}.places.csv"
-        tables.append(
-            _Written(
-                path.with_name(f"{path.stem}.places.csv"), ["state", "x", "y"], ([s, *xy] for s, xy in places.items())
-            )
-        )
-    return part, tables
-
-
-def known_places(mdp: MDP) -> dict[str, tuple[float, float]]:
-    """Return the places of the states that there are; those left out as unreachable may have had one, too."""
-    known = set(mdp.states) if mdp.places else set()
-    return {state: (float(x), float(y)) for state, (x, y) in mdp.places.items() if state in known}
-
-
-def toml_text(document: Mapping[str, Any]) -> str:
-    """Return a document of texts, numbers, lists and tables as TOML."""
-    lines = [f"{_key(name)} = {_toml(value)}" for name, value in document.items() if name != "objectives"]
-    for objective in document.get("objectives", ()):
-        lines += ["", "[[objectives]]", *(f"{_key(name)} = {_toml(value)}" for name, value in objective.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    match value:
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case int() | float():
-            return repr(value)
-        case list():
-            return "[" + ", ".join(_toml(part) for part in value) + "]"
-        case _:
-            return "{" + ", ".join(f"{_key(name)} = {_toml(part)}" for name, part in value.items()) + "}"

@@ -23,8 +23,9 @@ from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.layer import Layer, check_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.memory import check_fits
-from tradeoff.sources.files.documents import MOST_KEYS, check_characters, check_length, known_places
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.files.writing import known_places
+from tradeoff.sources.limits import MOST_KEYS, check_characters, check_length
+from tradeoff.sources.messages import shortened
 
 FORMAT = "tradeoff-npz/1"
 LAYER_ARRAYS = ("state_ptr", "action", "choice_ptr", "target", "prob", "reward", "branch_reward")

@@ -10,9 +10,9 @@ from xml.etree.ElementTree import ParseError
 
 from tradeoff.errors import ProblemError
 from tradeoff.sources.markup import check_markup
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import tracked
-from tradeoff.sources.tables.columns import shortened
 
 LARGEST_FILE = 256 << 20
 DEEPEST = 16  # elements within elements; a graph needs five

@@ -16,11 +16,12 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective, Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
+from tradeoff.sources.files.columns import number
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.networks.graphml import Graph, Values, read_graphml
-from tradeoff.sources.options import real, whole, wishes
 from tradeoff.sources.networks.locations import Places
 from tradeoff.sources.networks.routes import Network, Routes, hops_between, not_dominated, steps_mdp, within
-from tradeoff.sources.tables.columns import number, shortened
+from tradeoff.sources.options import real, whole, wishes
 
 OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # what OSMnx writes
 SHOWN = 8  # names in a message

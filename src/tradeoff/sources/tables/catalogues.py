@@ -12,12 +12,12 @@ import numpy as np
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Matrix, Objective
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.sources.tables.cells import DATES, Kind, amount, decimal_mark, heading, kind_of
-from tradeoff.sources.tables.columns.dominance import undominated
-from tradeoff.sources.files.documents import MOST_KEYS
+from tradeoff.sources.limits import MOST_KEYS
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import flag, wishes
+from tradeoff.sources.tables.cells import DATES, Kind, amount, decimal_mark, heading, kind_of
+from tradeoff.sources.tables.dominance import undominated
 from tradeoff.sources.tables.sheets import CHOOSE, Sheet, read_sheet
-from tradeoff.sources.tables.columns import shortened
 
 PANDAS_INDEX = "__index_level_"  # a column that pandas adds to Parquet files
 

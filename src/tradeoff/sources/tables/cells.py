@@ -13,7 +13,7 @@ from typing import Literal
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.messages import shortened
 
 CURRENCIES = "$€£¥₹₽₩¢"
 # What people write where they have no value.

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
-from tradeoff.sources.files.documents import check_length
+from tradeoff.sources.limits import check_length
+from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import library, listed, whole, wishes
-from tradeoff.sources.tables.sheets import Sheet, read_sheet
 from tradeoff.sources.tables.catalogues import all_columns, chosen_columns, direction_notes
-from tradeoff.sources.tables.columns import shortened
+from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
+from tradeoff.sources.tables.sheets import Sheet, read_sheet
 
 COLUMNS = ("episode", "step", "state", "action", "next")
 MOST_STEPS = 5_000_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import warnings
 import zipfile
@@ -17,6 +15,10 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.memory import check_fits
+from tradeoff.sources.markup import check_markup, is_markup
+from tradeoff.sources.messages import shortened
+from tradeoff.sources.options import library
+from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.cells import (
     Heading,
     Kind,
@@ -28,10 +30,7 @@ from tradeoff.sources.tables.cells import (
     plain_numbers,
     text_of,
 )
-from tradeoff.sources.markup import check_markup, is_markup
-from tradeoff.sources.options import library
-from tradeoff.sources.progress import report, tracked
-from tradeoff.sources.tables.columns import LARGEST_TABLE, shortened
+from tradeoff.sources.tables.text import check_width, read_text, rows_of
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 MOST_ROWS = 1 << 20  # as in Excel
@@ -167,11 +166,7 @@ def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: s
     (line, first), body = numbered[0], numbered[1:]
     width = len(first)
     for number, row in body:
-        if len(row) != width:
-            raise ProblemError(
-                f"{source}, {counted} {number}: {len(row)} cells, but the head in {counted} {line} names {width} columns; "
-                "every row needs one cell for each, which is in quotes if it holds a separator"
-            )
+        check_width(source, number, len(row), width, line, counted)
     columns: list[list[object]] = [list(column) for column in zip(*(row for _, row in body), strict=True)]
     lines = [number for number, _ in body]
     return _of_columns(source, first, columns or [[] for _ in first], lines, counted, line, **details)
@@ -221,28 +216,12 @@ def _refuse(source: str) -> NoReturn:
 
 
 def _text(path: Path, suffix: str, separator: object) -> Sheet:
-    size = path.stat().st_size
-    if size > LARGEST_TABLE:
-        raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: "
-            "leave out what nobody would choose"
-        )
-    check_fits(10 * size, str(path))
-    raw = path.read_bytes()
-    if b"\0" in raw:
-        raise ProblemError(f"{path} is not text; save the table as 'CSV UTF-8', or name a workbook .xlsx")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise ProblemError(
-            f"{path}, line {line}: the byte {raw[error.start]:#04x} is not UTF-8; save the table as 'CSV UTF-8'"
-        ) from None
+    text = read_text(path, "leave out what nobody would choose")
     said, text = _said_separator(path, text)
     if suffix == ".tsv" and said is None:
         said = "\t"
     mark = _separator_option(separator) or said or _separator(path, text)
-    rows = tracked(_checked(_parsed(path, text, mark), str(path)), f"Reading {path.name}", text.count("\n"))
+    rows = tracked(_checked(rows_of(path, text, mark), str(path)), f"Reading {path.name}", text.count("\n"))
     return _sheet(str(path), rows, "line", separator=mark)
 
 
@@ -266,27 +245,11 @@ def _separator_option(value: object) -> str | None:
     return found
 
 
-def _parsed(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text that are not blank, each with the line it begins in."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise ProblemError(f"{path}, line {line}: not readable: {error}; check the quotes there") from None
-        if "".join(row).strip():
-            yield line, row
-        line = reader.line_num + 1
-
-
 def _separator(path: Path, text: str) -> str:
     """Return the separator of a text: the only one in its head, or the only one with which all rows fit."""
-    split = [mark for mark in SEPARATORS if _widths(islice(_parsed(path, text, mark), 1)) - {1}]
+    split = [mark for mark in SEPARATORS if _widths(islice(rows_of(path, text, mark), 1)) - {1}]
     if len(split) > 1:
-        split = [mark for mark in split if len(_widths(_checked(_parsed(path, text, mark), str(path)))) == 1] or split
+        split = [mark for mark in split if len(_widths(_checked(rows_of(path, text, mark), str(path)))) == 1] or split
     if len(split) > 1:
         raise ProblemError(
             f"{path}: cells could be separated by {' or by '.join(SEPARATORS[mark] for mark in split)}; "

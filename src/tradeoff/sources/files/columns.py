@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from tradeoff.errors import ProblemError
-
-# A table that people edit by hand is small; what is larger belongs into an .npz file.
-LARGEST_TABLE = 512 << 20
+from tradeoff.sources.messages import shortened
+from tradeoff.sources.progress import tracked
+from tradeoff.sources.tables.text import check_width, read_text, rows_of
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,6 @@ def table_name(name: str, where: str) -> str:
     return name
 
 
-def shortened(value: object) -> str:
-    """Return a value as it was found, cut to a length that fits a message."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def read_table(path: Path, required: Sequence[str]) -> Table:
     """Return the table in a CSV file; its first line names the columns.
 
@@ -101,19 +95,11 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
         raise ProblemError(f"the table {path} does not exist; it is named in the problem file beside it")
     if not path.is_file():
         raise ProblemError(f"the table {path} is a folder, a device or a pipe; name a CSV file beside the problem file")
-    if path.stat().st_size > LARGEST_TABLE:
-        raise ProblemError(
-            f"{path} has {path.stat().st_size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: "
-            "use the .npz form for large models"
-        )
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(_numbered(csv.reader(file, strict=True)))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ProblemError(f"{path} is not a readable CSV table: {error}") from None
+    text = read_text(path, "use the .npz form for large models")
+    rows = list(tracked(rows_of(path, text, ","), f"Reading {path.name}", text.count("\n")))
     if not rows:
         raise ProblemError(f"{path} is empty; its first line must name the columns: {', '.join(required)}, ...")
-    header = [name.strip() for name in rows[0][1]]
+    first, header = rows[0][0], [name.strip() for name in rows[0][1]]
     twice = first_repeated(header)
     if twice is not None:
         raise ProblemError(f"{path}: the column {shortened(twice)} is named twice; give every column a name of its own")
@@ -121,21 +107,11 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
         if name not in header:
             raise ProblemError(f"{path}: there is no column {name!r}; found are {shortened(', '.join(header))}")
     for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise ProblemError(
-                f"{path}, line {line}: {len(row)} cells, but the header names {len(header)} columns; "
-                "every row needs one cell for each"
-            )
+        check_width(str(path), line, len(row), len(header), first)
     body = rows[1:]
     exact = set(header) - set(required)
     columns = {name: [row[i] if name in exact else row[i].strip() for _, row in body] for i, name in enumerate(header)}
     return Table(str(path), header, columns, [line for line, _ in body])
-
-
-def _numbered(reader: Iterable[list[str]]) -> Iterable[tuple[int, list[str]]]:
-    for row in reader:
-        if row and any(cell.strip() for cell in row):
-            yield reader.line_num, row  # type: ignore[attr-defined]
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
