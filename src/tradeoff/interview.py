@@ -1,10 +1,10 @@
 """Ask, tell, undo, resume: an interview is its log, and everything else is replay.
 
-``tell``, ``skip`` and ``undo`` only add an event to the log: they cost nothing, and nothing they record can be lost by a
-strategy that fails. The strategy takes the events in when somebody looks: at the next question, the recommendation, or
-whether anything is left to ask. Resuming runs the strategy again and answers from the log what was answered before;
-taking an answer back does the same without it. A question that was answered once is never asked again unless its answer
-was taken back, even if the strategy comes to it by another way.
+``tell``, ``skip`` and ``undo`` only add an event to the log: they cost nothing, and a strategy that fails cannot lose what
+they recorded. The strategy sees the events when they are needed: for the next question, the recommendation, or whether
+anything is left to ask. Resuming runs the strategy again and answers from the log what was answered before; taking back
+an answer does the same without it. A question that was answered is not asked again unless its answer was taken back, even
+if the strategy reaches it by another route.
 """
 
 from __future__ import annotations
@@ -107,18 +107,22 @@ class Interview:
     def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
         self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
         self.state = LogState(header)  # what the log says
-        self.thinking: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext  # entered around all thinking
+        self.thinking: Callable[[], AbstractContextManager[Any]] = (
+            contextlib.nullcontext
+        )  # entered around every computation
         self._spec, self._clock = spec, clock
         self._events: list[Event] = [written]
         self._resumed = False
-        # What the strategy knows, which may be less than the log says.
-        self._unseen: deque[tuple[int, LogEvent]] = deque()  # recorded since, with their position in the log
+        # The strategy may be behind the log.
+        self._unseen: deque[tuple[int, LogEvent]] = (
+            deque()
+        )  # events that it has not seen, with their position in the log
         self._answers: list[Record] = []  # those not taken back
-        self._untold: deque[Record] = deque()  # of these, what the running strategy was not told yet
+        self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
         self._asked: Question | None = None  # the question that waits for an answer
         self._asked_foreign = False
-        self._run: Run | None = None  # None: begin anew
+        self._run: Run | None = None  # None: start again
 
     # --- recording ----------------------------------------------------------------------------------------------------
 
@@ -127,7 +131,7 @@ class Interview:
         return self._clock.after(self.state.last)
 
     def record(self, event: LogEvent) -> None:
-        """Add an event to the log. The strategy takes it in when somebody looks."""
+        """Add an event to the log. The strategy sees it when its next question is needed."""
         self._append(event, event.to_json())
 
     def _append(self, event: LogEvent, written: Event) -> None:
@@ -194,7 +198,7 @@ class Interview:
         return self._run
 
     def _take_in(self) -> None:
-        """Take in what was recorded, up to where the strategy would have to think of a question nobody has seen yet."""
+        """Process recorded events, and stop before the strategy would have to find a question that was not asked yet."""
         while self._unseen:
             position, event = self._unseen[0]
             match event:
@@ -214,7 +218,7 @@ class Interview:
             self._unseen.popleft()
 
     def _advance(self) -> Run:
-        """Move the strategy to the first question without an answer. If it fails, it begins anew next time."""
+        """Move the strategy to the first question without an answer. If it fails, it starts again next time."""
         try:
             if self._run is None:
                 own = [record for record in self._answers if record[0] not in self._foreign]
@@ -277,7 +281,7 @@ class Interview:
         return {one.number: one.shown.left for one in self.state.given if one.number is not None}
 
     def can_show(self, number: int) -> bool:
-        """Return whether the question of an answer can be shown again: a log keeps values, and no plans."""
+        """Return whether the question of an answer can be shown again: not if it is foreign, as a log has no plans."""
         self._think()
         return number not in self._foreign
 
@@ -355,7 +359,7 @@ class Interview:
         strategy: AnyStrategy | None = None,
         clock: Clock = wall_clock,
     ) -> Interview:
-        """Return the interview that wrote this log, not replayed yet: that is done when somebody looks."""
+        """Return the interview that wrote this log, to be replayed when it is needed."""
         header = header_of(log[0] if log else None)
         _check_problem(header, problem)
         interview = cls.__new__(cls)
@@ -365,12 +369,12 @@ class Interview:
         return interview
 
     def extend(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Add events that followed those of this log, such as another process has written, without replaying them."""
+        """Add events that another process has appended to this log, to be replayed when they are needed."""
         for event in events:
             self._append(event_of(event, self.state.length + 1), dict(event))
 
     def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Add events that followed those of this log, and check that the strategy asks what they say it asked."""
+        """Add events that another process has appended to this log, and check that the strategy asks what they say."""
         self.extend(events)
         self._verify()
 
@@ -381,7 +385,7 @@ class Interview:
                 self._advance()
 
     def _compare(self, event: Asked, run: Run, where: str) -> None:
-        """Take a question as it was asked then; one of another version is learned from, where the strategy can."""
+        """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
         question = None if run.step is None else run.step.question
         if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
             self._asked, self._asked_foreign = question, False

@@ -1,4 +1,4 @@
-"""A strategy being run: told the answers that are there, up to the first question without one."""
+"""A run of a strategy: it is given the known answers, up to the first question without one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, 
 
 
 class Run:
-    """One run of a strategy. After an error it is of no use any more; begin another one."""
+    """One run of a strategy. Do not use it after an error; start another one."""
 
     def __init__(
         self, spec: StrategySpec, problem: Problem, settings: Mapping[str, Any], answers: Iterable[Record] = ()
     ) -> None:
-        """``answers`` are given wherever the strategy comes to their question, in whatever order."""
+        """``answers`` are used when the strategy reaches their questions, in any order."""
         self.used: list[Record] = []  # the answers that the strategy has used, in its order
         self.step: Step | None = None  # the question it waits at; None at its end
         self._final: Recommendation | None = None
         self._found: Recommendation | None = None
-        self.conflicts: tuple[Record, ...] | None = None  # the answers that contradict each other, once somebody looked
+        self.conflicts: tuple[Record, ...] | None = None  # the answers that contradict each other, once computed
         self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in answers:
             self._waiting[record[1].key].append(record)
@@ -35,14 +35,14 @@ class Run:
 
     def tell(self, record: Record, *, foreign: bool) -> None:
         """Tell the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
-        if self.step is None:  # it may have come to its end before a foreign answer
+        if self.step is None:  # it may have ended before a foreign answer
             return
         _, question, reply = record
         self.used.append(record)
         self._move(lambda: self._strategy.send(ForeignAnswer(question, reply) if foreign else reply))
 
     def _move(self, move: Callable[[], Step]) -> None:
-        """Move the strategy on, and past every question whose answer is there."""
+        """Advance the strategy, past every question whose answer is known."""
         self._found = self.conflicts = None
         try:
             self.step = move()
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def recommended(self) -> bool:
-        """Whether the recommendation is known, so that looking at it takes no time."""
+        """Whether the recommendation has been computed."""
         return self._found is not None
 
     def recommendation(self) -> Recommendation:
@@ -62,7 +62,7 @@ class Run:
         if self._found is None:
             found = self._final if self.step is None else self.step.recommend()
             assert found is not None
-            # A strategy counts the answers it has used, in its order; everybody else knows them by their numbers.
+            # A strategy counts the answers it has used; everywhere else they go by their numbers in the log.
             used = [number for number, _, _ in self.used]
             doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
             self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)

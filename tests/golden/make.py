@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, load, save
+from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, load, log, save
 
 HERE = Path(__file__).resolve().parent
 WEIGHTS = [3.0, 1.0, 2.0]
@@ -109,8 +109,8 @@ def came_to(interview: Interview) -> dict[str, Any]:
 
 
 def write_log(path: Path, events: Any) -> None:
-    """Write events as a log is written."""
-    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    """Write events as a log is written; the first golden logs had no checksums."""
+    path.write_text(log.write_log(events), encoding="utf-8")
 
 
 def expect(name: str, interview: Interview) -> None:
@@ -209,6 +209,9 @@ def main() -> None:
     if not paths["log"].exists():
         write_session(paths["log"], problem, "paper")
         write_session(paths["log"].with_stem(f"{paths['log'].stem}-careful"), problem, "careful")
+    checked = paths["log"].with_stem(f"{paths['log'].stem}-checksums")
+    if not checked.exists():
+        write_session(checked, problem, "paper")
     if not paths["study"].exists():
         write_study(paths["study"], problem)
     if not paths["store"].exists():

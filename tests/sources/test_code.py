@@ -154,7 +154,7 @@ def test_every_command_knows_point_sets(here: Path) -> None:
     shown = json.loads(run("show", source, "--json").stdout)
     assert shown["kind"] == "points" and [o["best"] for o in shown["objectives"]] == [20, 20, 0]
     solved = json.loads(run("solve", source, "--weights", "fun=1", "--json").stdout)
-    assert solved["outcome"]["fun"] == 20 and "camera" in solved["solution"]
+    assert solved["alternative"]["average"][1]["amount"] == 20 and "camera" in solved["solution"]
     assert "camera" in run("solve", source, "--weights", "fun=1").stdout
     assert "camera" in run("explain", source, "--weights", "fun=1", "--svg", "plan.svg").stdout
     call = ("ask", source, "--simulate", "comfort=1,weight=2", "--precision", "0.001")

@@ -209,7 +209,8 @@ def test_a_simulated_person_is_served_from_a_log(tmp_path: Path, file: str) -> N
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["finished"] and 0 <= result["relative_regret"] <= 0.01
-    assert result["recommendation"]["outcome"] == pytest.approx({"time": 50, "money": 0})  # by bicycle
+    average = result["recommendation"]["alternative"]["average"]
+    assert [one["amount"] for one in average] == pytest.approx([50, 0])  # by bicycle
     checked = CliRunner().invoke(main, ["check", f"log:{path}", "--with", "horizon=3", "--json"])
     said = json.loads(checked.stdout)
     assert said["horizon"] == 3 and said["notes"][0].startswith("estimated from 7 logged steps")

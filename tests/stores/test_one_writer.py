@@ -17,7 +17,7 @@ from tests import processes
 from tests.web.servers import TOOL, Server
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
-from tradeoff.stores.jsonlines import hold
+from tradeoff.stores.jsonlines import lock_file
 from tradeoff.studies import Study
 
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
@@ -135,12 +135,12 @@ def test_a_second_writer_through_a_bind_mount_is_refused(tmp_path: Path) -> None
 def test_a_server_of_an_earlier_version_is_respected_and_respects_this_one(tmp_path: Path) -> None:
     """Earlier versions lock FILE.lock and nothing else."""
     path = tmp_path / "logs.db"
-    descriptor = hold(tmp_path / "logs.db.lock", "in use")
+    descriptor = lock_file(tmp_path / "logs.db.lock", "in use")
     with pytest.raises(StoreError, match="in use"):
         open_store(f"sqlite:///{path}")
     os.close(descriptor)
     with open_store(f"sqlite:///{path}"), pytest.raises(StoreError, match="in use"):
-        hold(tmp_path / "logs.db.lock", "in use")
+        lock_file(tmp_path / "logs.db.lock", "in use")
 
 
 def test_a_refused_writer_leaves_the_locks_of_the_first_alone(tmp_path: Path) -> None:

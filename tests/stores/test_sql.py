@@ -23,7 +23,7 @@ from tests import processes
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.stores import ConflictError, open_store
 from tradeoff.stores.schema import VERSION_TABLE, check_schema, metadata
-from tradeoff.stores.sql import Sql
+from tradeoff.stores.sql import SqlStore
 
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 
@@ -37,8 +37,8 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(address: str) -> Iterator[Sql]:
-    with Sql(address) as opened:
+def store(address: str) -> Iterator[SqlStore]:
+    with SqlStore(address) as opened:
         yield opened
 
 
@@ -73,7 +73,7 @@ def together(*calls: Callable[[], None]) -> None:
 # --- durable when it returns -----------------------------------------------------------------------------------------
 
 
-def test_what_append_has_returned_from_is_seen_by_everybody_else(store: Sql, engine: sa.Engine) -> None:
+def test_what_append_has_returned_from_is_seen_by_everybody_else(store: SqlStore, engine: sa.Engine) -> None:
     """Group commit: many wait for one commit, and none of them is told before it."""
     people = [f"p{i}" for i in range(12)]
     for name in people:
@@ -97,7 +97,7 @@ def test_what_append_has_returned_from_is_seen_by_everybody_else(store: Sql, eng
 def test_many_writes_share_a_commit(tmp_path: Path) -> None:
     """What has come in while the last commit was under way goes into the next one together."""
     path = tmp_path / "logs.db"
-    with Sql(f"sqlite:///{path}") as store:
+    with SqlStore(f"sqlite:///{path}") as store:
         people = [f"p{i}" for i in range(40)]
         for name in people:
             store.create("people", name, [HEADER])
@@ -116,7 +116,7 @@ def test_many_writes_share_a_commit(tmp_path: Path) -> None:
         assert 1 <= len(commits) <= 2  # what the writer had already taken, and everything else
 
 
-def test_one_that_is_refused_takes_nobody_with_it(store: Sql) -> None:
+def test_one_that_is_refused_takes_nobody_with_it(store: SqlStore) -> None:
     store.create("people", "ann", [HEADER])
     done: list[str] = []
 
@@ -133,7 +133,7 @@ def test_one_that_is_refused_takes_nobody_with_it(store: Sql) -> None:
 
 
 def test_a_commit_is_on_the_disk_and_not_only_with_the_system(tmp_path: Path) -> None:
-    with Sql(f"sqlite:///{tmp_path / 'logs.db'}") as store:
+    with SqlStore(f"sqlite:///{tmp_path / 'logs.db'}") as store:
         assert store._engine is not None
         with store._engine.connect() as connection:
             assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -152,7 +152,7 @@ def end(thread: threading.Thread) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is ended on purpose
 def test_a_writer_that_dies_is_reported_and_not_waited_for(tmp_path: Path) -> None:
-    with Sql(f"sqlite:///{tmp_path / 'logs.db'}") as store:
+    with SqlStore(f"sqlite:///{tmp_path / 'logs.db'}") as store:
         store.create("people", "ann", [HEADER])
         assert store._writer is not None
         end(store._writer)
@@ -170,10 +170,10 @@ def test_closing_while_others_write_leaves_nobody_waiting(tmp_path: Path) -> Non
     """Each of them hears: saved, and then it is there, or not saved."""
     for attempt in range(4):
         path = tmp_path / f"logs{attempt}.db"
-        store = Sql(f"sqlite:///{path}")
+        store = SqlStore(f"sqlite:///{path}")
         saved: list[str] = []
 
-        def write(who: int, store: Sql = store, saved: list[str] = saved) -> None:
+        def write(who: int, store: SqlStore = store, saved: list[str] = saved) -> None:
             for i in range(1000):
                 try:
                     store.create("people", f"p{who}-{i}", [HEADER])
@@ -181,7 +181,7 @@ def test_closing_while_others_write_leaves_nobody_waiting(tmp_path: Path) -> Non
                     return
                 saved.append(f"p{who}-{i}")
 
-        def close(store: Sql = store, pause: float = 0.02 * attempt) -> None:
+        def close(store: SqlStore = store, pause: float = 0.02 * attempt) -> None:
             time.sleep(pause)
             store.close()
 
@@ -190,7 +190,7 @@ def test_closing_while_others_write_leaves_nobody_waiting(tmp_path: Path) -> Non
             assert set(again.names("people")) == set(saved)
 
 
-def test_closing_twice_is_no_harm_and_then_nothing_works(store: Sql) -> None:
+def test_closing_twice_is_no_harm_and_then_nothing_works(store: SqlStore) -> None:
     store.create("people", "ann", [HEADER])
     store.close()
     store.close()
@@ -203,12 +203,12 @@ def test_closing_twice_is_no_harm_and_then_nothing_works(store: Sql) -> None:
 
 def test_closing_gives_the_file_back(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'logs.db'}"
-    first = Sql(address)
+    first = SqlStore(address)
     with pytest.raises(StoreError, match="in use"):
-        Sql(address)
+        SqlStore(address)
     first.create("people", "ann", [HEADER])
     first.close()
-    with Sql(address) as second:
+    with SqlStore(address) as second:
         assert second.names("people") == ["ann"]
     assert not (tmp_path / "logs.db-wal").exists()  # everything is in the one file
 

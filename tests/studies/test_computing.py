@@ -13,7 +13,7 @@ from tests.studies.test_session import COFFEE
 from tradeoff import Answer
 from tradeoff.apps.web.app import make_app
 from tradeoff.log import read_log
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.computing import BusyError, ComputeQueue
 
@@ -82,7 +82,7 @@ def test_too_many_that_wait_are_refused_and_nothing_is_lost() -> None:
 
 def made(queue: ComputeQueue, **given: Any) -> Sessions:
     study = Study.of(COFFEE, "tasting", checks=False, **given)
-    store = Memory()
+    store = InMemoryStore()
     study.keep(store, COFFEE)
     return Sessions(study, COFFEE, store, queue=queue)
 

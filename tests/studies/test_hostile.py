@@ -15,7 +15,7 @@ from tests.studies.test_session import COFFEE
 from tradeoff.apps.cli.main import main
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Study
 
 EVIL = """
@@ -46,7 +46,7 @@ def run(*words: str) -> Result:
 def hostile(source: str, kept: bool) -> None:
     """Write a database with a study whose header names a program."""
     study = Study.of(COFFEE, "tasting", source={"name": source, "options": {}})
-    scratch = Memory()
+    scratch = InMemoryStore()
     study.keep(scratch, COFFEE)
     with open_store("sqlite:///sent.db") as store:
         store.create("studies", "tasting", scratch.read("studies", "tasting")[: 2 if kept else 1])
@@ -111,10 +111,10 @@ def test_the_program_that_a_person_names_is_run_and_must_be_the_same(folder: Pat
     ],
 )  # fmt: skip
 def test_a_damaged_study_is_said_to_be_damaged(folder: Path, change: dict[str, Any]) -> None:
-    study, scratch = Study.of(COFFEE, "tasting"), Memory()
+    study, scratch = Study.of(COFFEE, "tasting"), InMemoryStore()
     study.keep(scratch, COFFEE)
     header, problem = scratch.read("studies", "tasting")
-    store = Memory()
+    store = InMemoryStore()
     store.create("studies", "tasting", [{**header, **change}, problem])
     with pytest.raises(StoreError, match="tasting"):
         Study.read(store, "tasting")

@@ -16,7 +16,7 @@ from tradeoff import Answer, Interview
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import MissingError, open_store
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.strategies import Strategy, StrategySpec, paper, registry
 from tradeoff.studies import Sessions, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
@@ -24,7 +24,7 @@ from tradeoff.studies.export import export, participant_rows, table_bytes
 
 def sessions(store: Any = None, **given: Any) -> Sessions:
     study = Study.of(COFFEE, "tasting", **{"strategy": "paper", **given})
-    opened = store or Memory()
+    opened = store or InMemoryStore()
     study.keep(opened, COFFEE)
     return Sessions(study, COFFEE, opened)
 
@@ -49,7 +49,7 @@ def test_a_link_that_nobody_has_is_missing_and_takes_no_memory() -> None:
 
 
 def test_what_could_not_be_written_did_not_happen() -> None:
-    class Full(Memory):
+    class Full(InMemoryStore):
         full = False
 
         def append(self, *given: Any, **named: Any) -> None:
@@ -249,7 +249,7 @@ def test_a_study_is_kept_once_with_its_problem(tmp_path: Path) -> None:
 
 
 def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
-    store = Memory()
+    store = InMemoryStore()
     study = Study.of(COFFEE, "tasting", source={"name": "dependent", "options": {}})
     store.create("studies", "tasting", [{"event": "header", "format": "tradeoff-study/1", "time": "", **vars(study)}])
     with pytest.raises(StoreError, match="not what it was"):

@@ -19,12 +19,12 @@ from tests.web.servers import Server, begin, turn_of
 from tradeoff import Answer, load
 from tradeoff.apps.web.progress import FEW, Progress
 from tradeoff.stores import open_store
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.export import participant_rows
 
 
-class Counting(Memory):
+class Counting(InMemoryStore):
     """A store that counts how many logs were read."""
 
     reads = 0
@@ -79,7 +79,7 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
 
 
 def test_the_version_changes_exactly_when_a_log_does() -> None:
-    problem, store = load("coffee"), Memory()
+    problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "one", strategy="paper")
     sessions = Sessions(study, problem, store)
     progress = Progress(store, study.name, problem)
@@ -96,7 +96,7 @@ def test_the_version_changes_exactly_when_a_log_does() -> None:
 
 
 def test_many_logs_are_read_together() -> None:
-    problem, store = load("coffee"), Memory()
+    problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "crowd", strategy="paper")
     sessions = Sessions(study, problem, store)
     tokens = [sessions.invite() for _ in range(FEW + 5)]

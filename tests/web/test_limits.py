@@ -220,6 +220,8 @@ def test_the_real_server_keeps_the_limits(tmp_path: Path) -> None:
         assert statuses == [303, 201, 303, 429]
         refused = post("/api/interviews", "192.0.2.1")
         assert refused.status_code == 429 and "error" in refused.json() and int(refused.headers["retry-after"]) > 0
+        page = post("/start", "192.0.2.1")
+        assert page.status_code == 429 and "<h1" in page.text and "content-security-policy" in page.headers
         assert post("/start", "192.0.2.2").status_code == 303  # others are not concerned
         here = begin(client)  # nor is the machine itself
         for _ in range(10):

@@ -44,7 +44,7 @@ class Sided:
         return reply if reply is None or self.left == "first" else reply.swapped
 
     def reply(self, said: Said) -> Reply:
-        """Return what a person means who chooses a side."""
+        """Return the reply that choosing a side means."""
         match said:
             case "left":
                 return self.turned(Answer.FIRST)
@@ -87,7 +87,7 @@ class Shown(Sided):
 
 
 def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: by chance, but the same whenever it is asked again.
+    """Return which alternative of a question is shown first: at random, but the same whenever it is asked again.
 
     Without a seed it is always the first.
     """
@@ -128,7 +128,7 @@ class Header(_Written):
 
     kind = "header"
     format: str = FORMAT
-    version: str | None = None  # of the program that began the log; the first ones did not say
+    version: str | None = None  # of the program that began the log; the first ones left it out
     problem: str  # its fingerprint
     problem_name: str = ""
     objectives: tuple[str, ...] = ()

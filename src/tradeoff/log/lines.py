@@ -94,8 +94,8 @@ def _refused(constant: str) -> None:
 def unfinished(rest: str) -> bool:
     """Return whether what follows the last line's end was left by a writer that was interrupted.
 
-    Such a line was never acknowledged and can be dropped. A whole event with something other than a line's end after it
-    was acknowledged: then the line's end is damaged, which is for the reader to say.
+    Such a line was never acknowledged and can be dropped. A complete event that is followed by anything other than a line
+    end was acknowledged: there the line end is damaged, which the reader reports.
     """
     try:
         event, _ = json.JSONDecoder().raw_decode(rest)

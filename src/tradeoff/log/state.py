@@ -1,4 +1,4 @@
-"""The fold: what a log says, found out in one pass over its events."""
+"""The fold: what a log says, from one pass over its events."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Given:
 
     @property
     def seconds(self) -> float:
-        """How long the reply took; 0 where an old log's clock was set back in between."""
+        """How long the reply took; 0 if the clock of an old log was set back in between."""
         return max(0.0, (self.at - self.shown.at).total_seconds())
 
 
@@ -85,7 +85,7 @@ class LogState:
         self.last = self.header.at
 
     def apply(self, event: LogEvent) -> None:
-        """Take in the next event; raise a LogError, and change nothing, if it cannot come here."""
+        """Apply the next event. Raise a LogError, and change nothing, if it cannot follow."""
         where = f"event {self.length + 1} of the log"
         match event:
             case Asked():
@@ -155,7 +155,7 @@ class LogState:
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:
-    """Return what a log says; raise a LogError if an event is damaged or cannot stand where it stands."""
+    """Return what a log says; raise a LogError if an event is damaged or out of place."""
     state = LogState(header_of(events[0] if events else None))
     for position, event in enumerate(events[1:], start=2):
         state.apply(event_of(event, position))
@@ -165,7 +165,7 @@ def fold(events: Sequence[Mapping[str, Any]]) -> LogState:
 class SteadyClock:
     """A clock for one log: no event has an earlier time than the one before it.
 
-    After the computer's clock was set back, time goes on from the last event as fast as it passes.
+    If the computer's clock is set back, time continues from the last event.
     """
 
     def __init__(self, wall: Callable[[], datetime], *, elapsed: Callable[[], float] = time.monotonic) -> None:

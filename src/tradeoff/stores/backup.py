@@ -18,10 +18,10 @@ def backup(address: str, target: Path, progress: Callable[[int, int], None] = la
     kind, _, rest = address.partition(":")
     match kind:
         case "sqlite":
-            from tradeoff.stores.sql import Sql
+            from tradeoff.stores.sql import SqlStore
             from tradeoff.stores.sqlite_file import connect, copy_database
 
-            with Sql(address, write=False) as store:  # which checks that it is ours
+            with SqlStore(address, write=False) as store:  # which checks that it is ours
                 assert store.url.database is not None
                 with closing(connect(Path(store.url.database))) as connection:
                     copy_database(connection, target, progress)

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from tradeoff.errors import LogError, StoreError
 from tradeoff.log import Event, Lines, unfinished
-from tradeoff.stores.base import DamagedError
+from tradeoff.stores.base import DamagedError, InUseError
 
 # A log begins with a short header; of a file that is something else no more than this is looked at.
 LONGEST_HEADER = 1 << 20
@@ -145,7 +145,7 @@ class JsonLines:
     # --- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the file; doing so twice is no harm."""
+        """Close and unlock the file; calling it again does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -165,44 +165,44 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def hold(path: Path, taken: str) -> int:
-    """Return an open file that only one process at a time can have; raise a StoreError that begins with ``taken``."""
+def lock_file(path: Path, taken: str) -> int:
+    """Return a descriptor of a file that this process alone has open; raise an InUseError with the message ``taken``."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}; name a place that can be written") from error
+        raise StoreError(f"cannot write {path}: {error.strerror}; use a folder that can be written") from error
     try:
         _lock(descriptor, path)
-    except StoreError:
+    except InUseError:
         os.close(descriptor)
-        raise StoreError(f"{taken}; end that one first") from None
+        raise InUseError(f"{taken}; end that one first") from None
     return descriptor
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Hold the file until it is closed; raise a StoreError if another process does."""
+    """Lock the file until it is closed; raise an InUseError if another process has locked it."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # locks there are mandatory: lock a byte nobody reads
+            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # locks are mandatory on Windows: lock a byte that is never read
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise StoreError(
+        raise InUseError(
             f"{path} is in use by another process (another interview is being written to it); end that one, or choose "
             "another file"
         ) from error
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new file's name as durable as its content; Windows has no such thing and needs none."""
+    """Make the name of a new file as durable as its content; Windows needs no such call."""
     if sys.platform == "win32":
         return
-    with contextlib.suppress(OSError):  # some network file systems cannot, and the folder may not be readable
+    with contextlib.suppress(OSError):  # not supported by some network file systems; the folder may be unreadable
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

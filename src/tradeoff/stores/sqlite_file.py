@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.stores.jsonlines import hold, sync_folder
+from tradeoff.stores.base import InUseError
+from tradeoff.stores.jsonlines import lock_file, sync_folder
 from tradeoff.stores.schema import VERSION_TABLE
 
 TIMEOUT = 10  # seconds to wait for another program that is writing to the database
@@ -54,7 +55,7 @@ class SqliteFile:
         try:
             self._check_folder(write)
             if write:
-                self._lock_file = hold(path.with_name(f"{path.name}.lock"), self._in_use())
+                self._lock_file = lock_file(self.real.with_name(f"{self.real.name}.lock"), self._in_use())
                 self._open_and_lock()
             else:
                 self._use(_inode(self.real.stat()))
@@ -91,7 +92,7 @@ class SqliteFile:
         try:
             _set_lock(self._descriptor, taken=True)
         except BlockingIOError:
-            raise StoreError(f"{self._in_use()}, perhaps under another name; end that one first") from None
+            raise InUseError(f"{self._in_use()}, perhaps under another name; end that one first") from None
         except OSError as error:
             raise StoreError(f"{self.path} cannot be locked: {error.strerror}; use a local disk") from None
 

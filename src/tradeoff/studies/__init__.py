@@ -1,4 +1,4 @@
-"""People who are asked: one person's way through the questions, a study of many, and its data to take away."""
+"""Studies with real people: sessions, attention checks, and data export."""
 
 from tradeoff.studies.session import Prompt, Session, TurnError
 from tradeoff.studies.sessions import Sessions

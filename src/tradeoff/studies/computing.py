@@ -1,4 +1,4 @@
-"""Turns at computing: as many at a time as there are cores, and nobody waits behind one caller's many requests."""
+"""A fair queue for computing: one computation per core at a time, and callers take turns."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ WAITING = 500  # computations that may wait
 
 
 class BusyError(TradeoffError):
-    """Too many computations are waiting; the same request will work in a moment."""
+    """Too many computations are waiting; try again in a moment."""
 
     def __init__(self, waiting: int) -> None:
         super().__init__(f"{waiting} requests are waiting to be computed; try again in a moment")
 
 
 class ComputeQueue:
-    """Hands out the right to compute. Callers take turns: each has one computation done, then the next caller has."""
+    """Limits how many computations run at once. Callers take turns, one computation each."""
 
     def __init__(self, slots: int | None = None, waiting: int = WAITING) -> None:
         self._free = slots or os.cpu_count() or 1
         self._most = waiting
         self._lock = threading.Lock()
         self._waiting: OrderedDict[Hashable, deque[threading.Event]] = OrderedDict()
-        self._thread = threading.local()  # whether a thread computes already
+        self._thread = threading.local()  # whether this thread holds a slot
 
     @property
     def waiting(self) -> int:
-        """How many computations wait."""
+        """The number of waiting computations."""
         with self._lock:
             return self._count()
 
@@ -41,9 +41,9 @@ class ComputeQueue:
 
     @contextmanager
     def slot(self, caller: Hashable) -> Iterator[None]:
-        """Wait for this caller's turn and hold it; raise a BusyError if too many wait already."""
+        """Wait for this caller's turn and hold a slot; raise a BusyError if too many are waiting."""
         if getattr(self._thread, "computes", False):
-            yield  # this thread has its turn
+            yield  # this thread holds a slot
             return
         self._enter(caller)
         self._thread.computes = True
@@ -65,7 +65,7 @@ class ComputeQueue:
             self._waiting.setdefault(caller, deque()).append(turn)
         try:
             turn.wait()
-        except BaseException:  # interrupted: give back what was handed over in the meantime
+        except BaseException:  # interrupted: pass on a slot that was handed over in the meantime
             with self._lock:
                 if turn.is_set():
                     self._leave()
@@ -74,7 +74,7 @@ class ComputeQueue:
             raise
 
     def _leave(self) -> None:
-        """Hand the slot to the caller whose turn it is; the lock is held."""
+        """Pass the slot to the caller whose turn it is. Call this with the lock held."""
         if not self._waiting:
             self._free += 1
             return

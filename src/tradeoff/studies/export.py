@@ -1,4 +1,4 @@
-"""A study's data to take away: one row per answer, one per person, and everything that is needed to replay it."""
+"""The data of a study as files: a row per answer, a row per person, and all that is needed to replay them."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
 
 
 def inert(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula.
+    """Return a cell that spreadsheets do not take for a formula.
 
     >>> inert("=1+1"), inert(-3.5), inert("a-b")
     ("'=1+1", -3.5, 'a-b')
@@ -185,7 +185,7 @@ def inert(cell: object) -> object:
 
 
 def columns_of(problem: AnyProblem) -> tuple[list[str], list[str]]:
-    """Return the names of the columns of both tables, also when there is no row yet."""
+    """Return the column names of both tables, which an empty table needs too."""
     nothing, time = (0.0,) * len(problem.objectives), datetime.fromtimestamp(0, UTC)
     given = Given(shown=Asked(number=1, first=nothing, second=nothing, at=time), reply=None, at=time)
     empty = LogState(Header(problem="", strategy="", settings={}, at=time))
@@ -195,7 +195,7 @@ def columns_of(problem: AnyProblem) -> tuple[list[str], list[str]]:
 def files_of(
     study: Study, problem: AnyProblem, logs: Mapping[str, Log], format: Format
 ) -> dict[str, Callable[[], bytes]]:
-    """Return the files of an export by name, each made when it is asked for."""
+    """Return the files of an export by name; calling one returns its content."""
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
     answers, participants = columns_of(problem)

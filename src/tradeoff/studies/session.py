@@ -1,4 +1,4 @@
-"""One person's way through the questions: an interview, with the attention checks of a study in between.
+"""A session: one person's interview, with the attention checks of a study in between.
 
 A session is its log, as an interview is; the checks and the end are events of the same log. Every question that is shown
 has a *turn*, a number that no other question of the session has: an answer names the turn it belongs to, so that a request
@@ -47,34 +47,34 @@ class Prompt(Shown):
 
 
 class Session:
-    """An interview as one person goes through it."""
+    """One person's interview in a study."""
 
     def __init__(self, interview: Interview, *, checks: bool) -> None:
-        """Use ``begin`` for a new session and ``resume`` for one that was kept."""
+        """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = lambda: None  # called when there are new events, before anybody sees them
+        self.keep: Callable[[], None] = lambda: None  # called after events are recorded, before anyone is told
         self._pair: Question | None = None
 
     @classmethod
     def begin(cls, problem: Problem, *, checks: bool, clock: Clock = wall_clock, **settings: Any) -> Session:
-        """Return a new session, not asked anything yet; ``settings`` are those of an ``Interview``."""
+        """Return a new session, before its first question; ``settings`` are those of an ``Interview``."""
         return cls(Interview(problem, clock=clock, **settings), checks=checks)
 
     @classmethod
     def resume(
         cls, problem: Problem, events: Sequence[Mapping[str, Any]], *, checks: bool, clock: Clock = wall_clock
     ) -> Session:
-        """Return the session that wrote these events; the strategy replays them when somebody looks."""
+        """Return the session that wrote these events; the strategy replays them when they are needed."""
         return cls(Interview.loaded(problem, events, clock=clock), checks=checks)
 
     def catch_up(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Go on with events that followed those of this log, such as another process has written."""
+        """Add events that another process has appended to the log."""
         self.interview.extend(events)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def ask(self) -> Prompt | None:
-        """Return the question to be answered now, noted in the log, or None when nothing is left to ask."""
+        """Return the question to be answered now and log that it was shown; None when nothing is left to ask."""
         prompt = self.next()
         if prompt is None:
             self._end()
@@ -97,7 +97,7 @@ class Session:
         return prompt
 
     def next(self) -> Prompt | None:
-        """Return the question to be answered now, without noting that anybody saw it."""
+        """Return the question to be answered now without logging anything."""
         check = self._due()
         if check is not None:
             return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
@@ -105,7 +105,7 @@ class Session:
         return None if found is None else Prompt(found.question, found.left, turn=self.turn)
 
     def _due(self) -> CheckKind | None:
-        """Return the check that is to be asked now, if any."""
+        """Return the check that is due now, if any."""
         if not self.checks:
             return None
         answered, done = len(self.interview.answers), {one.check for one in self.state.standing}
@@ -145,7 +145,7 @@ class Session:
     def tell(self, turn: int, reply: Reply) -> None:
         """Record the answer to the question of this turn (None: skipped); raise a TurnError if the turn is over.
 
-        Nothing is worked out, unless nobody was shown a question in this turn yet.
+        This runs no strategy, unless no question was shown in this turn yet.
         """
         shown = self.shown(turn)
         if isinstance(shown, CheckShown):
@@ -162,12 +162,12 @@ class Session:
             raise TurnError("this question was answered already" if turn < self.turn else "this was not asked")
         if self.state.shown is None and self.ask() is None:
             raise TurnError("this was not asked")
-        shown = self.state.shown or self.state.question  # a question is not noted again after a check
+        shown = self.state.shown or self.state.question  # a question is not logged again after a check
         assert shown is not None
         return shown
 
     def undo(self, number: int | None = None, *, turn: int | None = None) -> None:
-        """Take back the last answer, or the one with this number; a turn that is over is refused."""
+        """Take back the last answer, or the one with this number; raise a TurnError if the turn is over."""
         if turn is not None and turn != self.turn:
             raise TurnError("something was answered or taken back since this page was shown")
         standing = self.state.standing
@@ -194,7 +194,7 @@ class Session:
 
     @property
     def turn(self) -> int:
-        """The turn of the question that is shown, or of what would come next."""
+        """The turn of the current question, or of the one to come."""
         return self.state.turn
 
     @property
@@ -235,7 +235,7 @@ class Session:
         return [(number, question, reply, sides[number]) for number, question, reply in standing]
 
     def _end(self) -> None:
-        """Note, once, that nothing is left to ask, and what came of it."""
+        """Log the end and the recommendation, once."""
         if self.state.ended is not None:
             return
         found = self.recommendation

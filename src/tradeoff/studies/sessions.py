@@ -1,8 +1,8 @@
 """Live sessions of one study, by their token; the log in the store is the truth.
 
-Everything a session records is durable before anybody hears of it, and before the strategy thinks about it. Live sessions
-are a cache, so that an answer costs no replay. If something could not be written, or another process was quicker, the live
-session is forgotten and read again.
+Everything a session records is durable before it is acknowledged, and before the strategy sees it. Live sessions are a
+cache, so that an answer costs no replay. If a write fails, or another process wrote first, the live session is dropped and
+read again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Live:
 
 
 class Sessions:
-    """One study's people."""
+    """The sessions of one study."""
 
     def __init__(
         self, study: Study, problem: AnyProblem, store: Store, *, live: int = LIVE, queue: ComputeQueue | None = None
@@ -78,17 +78,17 @@ class Sessions:
         return token
 
     def _adopt(self, entry: _Live, session: Session) -> None:
-        """Make a session's thinking wait for its turn."""
+        """Make a session wait for its turn to compute."""
         session.interview.thinking = lambda: self.computing(entry)
         entry.session = session
 
     def computing(self, entry: _Live) -> AbstractContextManager[None]:
-        """Return a context to compute in for a session."""
+        """Return a context in which to compute for a session."""
         return self.queue.slot(entry.caller or entry.token)
 
     @contextmanager
     def session(self, token: str, caller: Hashable = None) -> Iterator[Session]:
-        """Give a person's session to one thread at a time; whatever it records is stored at once.
+        """Yield a person's session to one thread at a time; everything it records is stored immediately.
 
         ``caller`` is whose turn it takes to compute, if not the person's own. A MissingError is raised for a token that
         does not exist, a TurnError if another process wrote at the same time.
@@ -113,7 +113,7 @@ class Sessions:
 
     @staticmethod
     def _settle(entry: _Live) -> None:
-        """Forget a session that is not exactly what the store has: what is in memory only never happened."""
+        """Drop a session that differs from the store: what is only in memory never happened."""
         if entry.session is None or entry.stored != len(entry.session.events):
             entry.session, entry.stored = None, 0
 
@@ -124,31 +124,31 @@ class Sessions:
         try:
             self.store.append(self.study.name, entry.token, new, after=entry.stored)
         except ConflictError:
-            # Another process was quicker. A question that was only looked at is looked at again; an answer is too late.
+            # Another process wrote first: an answer is too late; a question that was only shown will be shown again.
             if not ACTIONS.isdisjoint(event["event"] for event in new):
                 raise TurnError("this question was answered already") from None
             return
         entry.stored += len(new)
 
     def events(self, token: str) -> list[Event]:
-        """Return a person's log as the store has it, whatever else happens to the session."""
+        """Return a person's log from the store, without waiting for the session."""
         if not NAME.fullmatch(token):
             raise missing(self.study.name, token[:40])
         return self.store.read(self.study.name, token)
 
     def do(self, token: str, work: Callable[[Session], Result], caller: Hashable = None) -> Result:
-        """Return what some work with a person's session gives; what it recorded is durable when this returns."""
+        """Return the result of ``work(session)``; what it recorded is durable by then."""
         with self.session(token, caller) as session:
             return work(session)
 
     def at_once(
         self, token: str, turn: int | None, work: Callable[[Session], Result], quick: Callable[[Session], bool]
     ) -> tuple[Result, Future[None] | None] | None:
-        """Do what takes no time without waiting for anything: an event loop can call this. Return None if it would wait.
+        """Do work that is quick without ever blocking, so that an event loop can call this; return None if it would block.
 
-        Otherwise return what the work gives and, if something was recorded, a future that is done when it is durable:
-        nobody may be told before. Until then the session is held. Where other processes write too, a session is up to
-        date for a person who has come to this turn if it has come there itself.
+        Otherwise return the result and, if events were recorded, a future that is done once they are durable: send no
+        reply before. Until then the session stays locked. In a store shared by several processes, a session counts as up
+        to date if it has reached ``turn``, the turn that the person has reached.
         """
         entry, later = self._live.get(token), getattr(self.store, "append_later", None)
         if entry is None or later is None or not entry.lock.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""A study: a problem, a way of asking, texts and a seed, fixed before the first person comes."""
+"""A study: a problem, a strategy, texts and a seed, all fixed before the first person answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGEST_PROBLEM = 48 << 20  # bytes, in the store
 
 @dataclass(frozen=True)
 class Study:
-    """What is fixed for everybody who takes part."""
+    """Everything that is the same for all participants."""
 
     name: str
     problem: str  # what it was called when the study was made
@@ -41,13 +41,13 @@ class Study:
     texts: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     checks: bool = True
-    open: bool = True  # whether anybody can begin, or only those who were given a link
+    open: bool = True  # whether anyone can begin, or only people with a link
     admin: str = ""  # the secret in the address of the admin page
     created: str = ""
 
     @classmethod
     def of(cls, problem: AnyProblem, name: str, **given: Any) -> Study:
-        """Return a new study of a problem; what is not given has its default."""
+        """Return a new study of a problem; ``given`` are fields of the study."""
         if not NAME.fullmatch(name) or name == FOLDER or name != name.lower() or len(name) > 64:
             raise ArgumentError(f"a study cannot be called {name!r:.80}; use at most 64 small letters, digits, - and _")
         check_texts(given.get("texts", {}))
@@ -72,7 +72,7 @@ class Study:
             raise ArgumentError(f"the strategy {self.strategy!r} does not know that setting: {error}") from None
 
     def interview_settings(self) -> dict[str, Any]:
-        """Return the settings of everybody's interview, but for the sides."""
+        """Return the settings of every interview, except for the sides."""
         from tradeoff.strategies import spec_of
 
         settings = dict(self.settings)
@@ -81,7 +81,7 @@ class Study:
         return {"strategy": self.strategy, **settings}
 
     def sides(self, token: str) -> int:
-        """Return the seed of which alternative one person sees first: theirs alone, and the same for ever."""
+        """Return the seed that decides which alternative a person sees first; it depends on the token alone."""
         return int.from_bytes(hashlib.sha256(f"{self.seed}/{token}".encode()).digest()[:4], "big")
 
     # --- keeping ------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ class Study:
 
     @classmethod
     def read(cls, store: Store, name: str) -> Study:
-        """Return a study that was kept."""
+        """Return a study from the store."""
         return cls._from(_events(store, name)[0], name)
 
     @classmethod
@@ -129,7 +129,7 @@ class Study:
 
     @staticmethod
     def names(store: Store) -> list[str]:
-        """Return the names of all studies that are kept."""
+        """Return the names of all studies in the store."""
         return store.names(FOLDER)
 
     @staticmethod
@@ -218,14 +218,14 @@ def problem_bytes(problem: AnyProblem) -> bytes:
 
 
 def common_name(problem: AnyProblem, settings: Mapping[str, Any]) -> str:
-    """Return the name of the study that everybody shares who serves this problem in this way."""
+    """Return the name of the study that ``tradeoff serve`` uses for this problem and these settings."""
     called = "".join(c if c.isalnum() and c.isascii() else "-" for c in problem.name.lower()).strip("-")[:40]
     digest = hashlib.sha256(f"{problem.fingerprint}/{sorted(settings.items())!r}".encode()).hexdigest()[:12]
     return f"{called or 'problem'}-{digest}"
 
 
 def check_texts(texts: Mapping[str, Any]) -> None:
-    """Raise an ArgumentError unless these are texts that a page has a place for."""
+    """Raise an ArgumentError unless the pages can show these texts."""
     for key, text in texts.items():
         if key not in TEXTS:
             raise ArgumentError(f"a study has no text called {key!r:.60}; there are {', '.join(TEXTS)}")

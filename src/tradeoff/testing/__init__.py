@@ -1,1 +1,5 @@
-"""Checks that implementers of problems, strategies and stores can run against their own code."""
+"""Checks for authors of stores, problems and strategies; each raises an AssertionError that says what is wrong."""
+
+from tradeoff.testing.stores import check_store
+
+__all__ = ["check_store"]

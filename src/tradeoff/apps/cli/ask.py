@@ -309,22 +309,16 @@ def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Conso
 
 def help_text(problem: Presentable) -> str:
     """Return what the keys mean, what is shown, and why it is asked."""
-    return f"""
+    from tradeoff.presentation.sentences import explanation
+
+    keys = """
   a or b   the one you would rather have
   = or e   they are about equal to you
   s        skip: no conclusion is drawn, and something else is asked
   u        undo: take back the last answer
   q        quit, with the best plan so far
-
-A and B are two plans; what happens under a plan also depends on chance. Each is told as a few ways it can go, with how \
-often: "30% (30 of 100)". These sum it up, so that the averages below them are exact.
-
-Why such questions? What you give up for what shows how much each objective matters to you. At the end you see that as \
-percentages, counted for the whole way from the worst to the best amount of each objective.
-
-Gains are counted from "{problem.reference_name}", which is there only for comparison. "Within 4% of the best plan for \
-you" means that at most 4% of the gain of your best plan is lost.
 """
+    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in explanation(problem.reference_name))])
 
 
 def part(logged: LoggedInterview, out: Console, call: str) -> None:

@@ -58,8 +58,9 @@ def simulate(
 ) -> None:
     """Ask many simulated users.
 
-    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random. Regret is relative: the share of the best possible gain that the
-    recommended plan misses. For comparison, the regret without any questions, with equal weights, is shown as well.
+    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random.
+    Regret is relative: the share of the best possible gain that the recommended plan misses. For comparison, the regret
+    without any questions, with equal weights, is shown as well.
     """
     from tradeoff import population
     from tradeoff.apps.cli.arguments import settings_from

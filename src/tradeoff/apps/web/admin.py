@@ -75,7 +75,7 @@ def _participant(number: int, person: Person) -> dict[str, Any]:
 
 
 async def overview(request: Request) -> Response:
-    """Show everybody who takes part."""
+    """Show all participants."""
     _checked(request)
     shown: Overview = request.app.state.overview
     return HTMLResponse(await aside(shown.page))

@@ -1,4 +1,4 @@
-"""The JSON API, for those who build a front end of their own: the same sessions, the same questions."""
+"""The JSON API for other front ends: the same sessions and questions as the pages."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ async def begin(request: Request) -> Response:
 
 
 async def question(request: Request) -> Response:
-    """Give the question to be answered now."""
+    """Send the question to be answered now."""
     return await _next_question(request)
 
 
 async def answers(request: Request) -> Response:
-    """Record an answer, and give the next question. The answer is durable before that one is thought of."""
+    """Record an answer and send the next question. The answer is durable before the next question is worked out."""
     given = await _body(request, {"turn": int, "answer": str}, required=("turn", "answer"))
     turn, said = given["turn"], given["answer"]
     if said not in ANSWERS:
@@ -54,20 +54,20 @@ async def answers(request: Request) -> Response:
 
 
 async def undo(request: Request) -> Response:
-    """Take back the last answer or one by its number, and give the question that is asked then."""
+    """Take back the last answer, or one by its number, and send the question that follows."""
     given = await _body(request, {"turn": int, "number": int})
     try:
         await visit(
             _sessions(request), request.path_params["id"],
             lambda session: session.undo(given.get("number"), turn=given.get("turn")),
         )  # fmt: skip
-    except ArgumentError as error:  # well said, but there is no such answer now
+    except ArgumentError as error:  # a valid request, but there is no such answer now
         raise HTTPException(409, str(error)) from None
     return await _next_question(request)
 
 
 async def recommendation(request: Request) -> Response:
-    """Give what is recommended now."""
+    """Send the current recommendation."""
     problem = request.app.state.problem
 
     found = await visit(
@@ -78,7 +78,7 @@ async def recommendation(request: Request) -> Response:
 
 
 async def openapi(request: Request) -> Response:
-    """Give the description of this API."""
+    """Send the description of this API."""
     return JSONResponse(document())
 
 
@@ -95,7 +95,7 @@ async def _next_question(request: Request) -> Response:
 
 
 def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
-    """Return where an interview stands: the question that is asked now, or that there is none."""
+    """Return the state of an interview: the question to be answered, or that there is none."""
     asked = session.ask()
     return {
         "finished": asked is None,
@@ -107,7 +107,7 @@ def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
 
 
 def recommended_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
-    """Return what is recommended now."""
+    """Return the current recommendation."""
     conflicts = [number for number, _, _ in session.interview.conflicts()]
     return recommendation_data(problem, session.recommendation, session.finished, conflicts)
 
@@ -121,7 +121,7 @@ def _sessions(request: Request) -> Sessions:
 
 
 async def _body(request: Request, fields: dict[str, type], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the JSON object that was sent, checked; where nothing is required, nothing need be sent."""
+    """Return the JSON object that was sent, checked. It may be left out where no field is required."""
     raw = await request.body()
     if not raw and not required:
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from tradeoff.apps.web import admin, api, pages
 from tradeoff.apps.web.limits import Limiter, Limits
@@ -60,7 +60,7 @@ def make_app(
     app.router.redirect_slashes = False
     app.state.sessions, app.state.problem = sessions, problem
     app.state.overview = admin.Overview(sessions, problem)
-    return Guard(Limiter(app, limits or Limits(), visitor_header), hosts)
+    return Guard(Limiter(app, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 
 def _said(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
@@ -68,6 +68,10 @@ def _said(request: Request, status: int, title: str, sentence: str, **headers: s
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": sentence}, status, headers)
     return pages.message(title, sentence, status, headers)
+
+
+def _refused(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
+    return _said(Request(scope), status, "Please wait", f"{sentence.capitalize()}.", **headers)
 
 
 def _missing(request: Request, error: Exception) -> Response:

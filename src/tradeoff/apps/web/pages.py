@@ -1,4 +1,4 @@
-"""The pages that people see: read what was sent, move the session on, render. Nothing is computed here."""
+"""The pages that people see: read the request, advance the session, render."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradeoff.log import SAID, write_log
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
-from tradeoff.stores.memory import Memory
+from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 
@@ -31,7 +31,7 @@ NOTICES = {
 
 
 async def start(request: Request) -> Response:
-    """Show what this is, and a button to begin."""
+    """Show what the study is about, and a button to begin."""
     sessions = _sessions(request)
     if not sessions.study.open:
         return message("By invitation", "This study is open to those who were given a link. Please use yours.", 200)
@@ -40,7 +40,7 @@ async def start(request: Request) -> Response:
 
 
 async def begin(request: Request) -> Response:
-    """Begin an interview, and go to its first question."""
+    """Begin an interview and redirect to its first question."""
     sessions = _sessions(request)
     if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
@@ -49,7 +49,7 @@ async def begin(request: Request) -> Response:
 
 
 async def question(request: Request) -> Response:
-    """Show the question to be answered, or go on to the result when there is none."""
+    """Show the question to be answered, or redirect to the result when none is left."""
     sessions, token, notice = _sessions(request), _token(request), _notice(request)
     page = await visit(
         sessions, token, lambda session: _question_page(sessions, token, session, notice), turn=_turn(request),
@@ -80,7 +80,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
 
 
 def _drawn(sessions: Sessions, session: Session) -> bool:
-    """Return whether the next question is known, and was drawn before."""
+    """Return whether the next question is known and has been drawn before."""
     if not session.ready:
         return False
     asked = session.next()
@@ -88,7 +88,7 @@ def _drawn(sessions: Sessions, session: Session) -> bool:
 
 
 async def answer(request: Request) -> Response:
-    """Record an answer. When this has answered, it is on the disk; the next page finds out what to ask."""
+    """Record an answer, which is durable before the reply is sent. The next page works out what to ask."""
     sessions, token, fields = _sessions(request), _token(request), await form(request)
     turn, given = whole(fields, "turn"), fields.get("answer", "")
     said = next((one for one in SAID if one == given), None)
@@ -103,7 +103,7 @@ async def answer(request: Request) -> Response:
         now = await visit(sessions, token, tell, turn=turn, quick=lambda session: session.state.shown is not None)
     except TurnError:
         return _to(f"/i/{token}?notice=answered")
-    return _to(f"/i/{token}?turn={now}")  # so that whoever serves the next page knows how far it must be
+    return _to(f"/i/{token}?turn={now}")  # tells the process that serves the next page how far the log must be
 
 
 async def undo(request: Request) -> Response:
@@ -121,7 +121,7 @@ async def undo(request: Request) -> Response:
 
 
 async def result(request: Request) -> Response:
-    """Show what was found out so far."""
+    """Show the result so far."""
     sessions, token, notice = _sessions(request), _token(request), _notice(request)
     return HTMLResponse(
         await visit(
@@ -136,7 +136,7 @@ async def result(request: Request) -> Response:
 def _result_page(sessions: Sessions, token: str, session: Session, notice: str) -> str:
     session.ask()
     found, history = session.recommendation, session.history()
-    settled = found.complete  # a strategy that allows for slips has dealt with what contradicts the rest
+    settled = found.complete  # a strategy that allows for slips has dealt with contradictions
     conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
     drawn = views.result_drawn_before(sessions.problem, found)
     with contextlib.nullcontext() if drawn else session.interview.thinking():
@@ -154,14 +154,14 @@ def _result_page(sessions: Sessions, token: str, session: Session, notice: str) 
 
 
 async def own_log(request: Request) -> Response:
-    """Give a person everything that was kept of them."""
+    """Send a person their own log."""
     events = await aside(_sessions(request).events, _token(request))
     disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
     return Response(write_log(events), media_type="application/jsonl", headers=disposition)
 
 
 async def picture(request: Request) -> Response:
-    """Give the problem's own picture of a state."""
+    """Send the picture that the problem has of a state."""
     state = request.query_params.get("state", "")
     pictures: Mapping[str, bytes] = getattr(request.app.state.problem, "pictures", {})
     found = await aside(pictures.get, state) if pictures else None
@@ -171,13 +171,13 @@ async def picture(request: Request) -> Response:
 
 
 async def health(request: Request) -> Response:
-    """Say that the server is there."""
+    """Report that the server is up."""
     return Response("ok\n", media_type="text/plain")
 
 
 def warm_up(study: Study, problem: AnyProblem) -> None:
-    """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
-    sessions = Sessions(study, problem, Memory())
+    """Ask and draw one question in advance, so that the first visitor does not wait for compilers and caches."""
+    sessions = Sessions(study, problem, InMemoryStore())
     if study.checks:
         dominated_pair(problem)
     token = sessions.open()
@@ -185,7 +185,7 @@ def warm_up(study: Study, problem: AnyProblem) -> None:
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a page that says one thing."""
+    """Return a page with a single message."""
     return HTMLResponse(
         views.render("message.html", **views.message_view(title, sentence)), status, dict(headers or {})
     )
@@ -209,7 +209,7 @@ def _notice(request: Request) -> str:
 
 
 def _turn(request: Request) -> int | None:
-    """Return the turn that somebody has come to, as an answer has told them."""
+    """Return the turn that the person has reached, as the redirect after an answer says."""
     text = request.query_params.get("turn", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

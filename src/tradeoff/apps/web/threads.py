@@ -1,4 +1,4 @@
-"""What takes no time is done in the event loop, everything else in threads beside it."""
+"""Quick work runs in the event loop, everything else in threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradeoff.studies.computing import WAITING
 
 Result = TypeVar("Result")
 
-# Of the threads for sessions at most WAITING wait for their turn to compute; the others are there for what need not wait.
+# At most WAITING of these threads wait for their turn to compute, so some are always left for work that need not wait.
 SESSION_THREADS = WAITING + 64
 DISK_THREADS = 32
 
@@ -26,7 +26,7 @@ _disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="tradeoff disk")
 
 
 async def aside(work: Callable[..., Result], *given: Any) -> Result:
-    """Return the result of some work that needs the disk, but no turn to compute."""
+    """Return the result of work that needs the disk, but no turn to compute."""
     return await asyncio.get_running_loop().run_in_executor(_disk, partial(work, *given))
 
 
@@ -44,20 +44,20 @@ async def visit(
     quick: Callable[[Session], bool] = lambda session: False,
     caller: Hashable = None,
 ) -> Result:
-    """Return what some work with a person's session gives; what it recorded is durable then.
+    """Return the result of ``work(session)``; what it recorded is durable by then.
 
-    ``turn`` is the turn that the person has come to, if known. Where ``quick`` says that there is nothing to compute the
-    work is done at once: handing it to a thread and back would take longer, above all while other threads compute.
+    ``turn`` is the turn that the person has reached, if known. If ``quick(session)`` is true there is nothing to compute,
+    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute.
     """
     done = sessions.at_once(token, turn, work, quick)
     if done is not None:
         result, saved = done
         if saved is None:
             return result
-        with contextlib.suppress(ConflictError):  # another process wrote in the meantime: look again
+        with contextlib.suppress(ConflictError):  # another process wrote first: read the log again
             await asyncio.wrap_future(saved)
             return result
-    # One thread at a time for each person: whoever sends a hundred requests at once waits for themselves only.
+    # One thread at a time for each person: a hundred requests at once hold up only the person who sent them.
     lock = _locks.setdefault(token, asyncio.Lock())
     async with lock:
         return await asyncio.get_running_loop().run_in_executor(_pool, sessions.do, token, work, caller)
