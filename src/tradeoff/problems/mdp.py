@@ -431,7 +431,7 @@ class MDP(Framed):
         """Return a single policy, checked and ready to be followed step by step."""
         return policies.follow(self, plan)
 
-    def show(self, alternative: Alternative, *, method: Method = "expand", order: Order = "likely") -> Lottery:
+    def show(self, alternative: Alternative, *, method: Method = "faithful", order: Order = "likely") -> Lottery:
         """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
         plan = self.plan(alternative.plan)
         lottery = represent(self, plan, method=method, order=order, fits=lambda size: size <= memory_limit() // 2)

@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Item, Mixture, Nothing, OptimalPolicy, Plan, Policy, StochasticPolicy, Vector
 from tradeoff.problems import solving
+from tradeoff.representation.outcomes import segments
 
 if TYPE_CHECKING:
     from tradeoff.problems.layer import Int, Layer
@@ -94,6 +95,13 @@ class Deterministic:
         taken = int(pointers[state] != pointers[state + 1])
         return np.array([int(pointers[state]) + int(self.local[step, state])] * taken, dtype=np.int64), np.ones(taken)
 
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the choice of each state that is not an end: (row, choice, 1)."""
+        pointers = self.mdp.layer(step).state_ptr
+        rows = np.flatnonzero(pointers[states] != pointers[states + 1])
+        going = states[rows]
+        return rows, pointers[going].astype(np.int64) + self.local[step, going].astype(np.int64), np.ones(len(rows))
+
     def actions(self) -> Policy:
         """Return the policy as a table of action numbers."""
         table = np.full(self.local.shape, -1, dtype=np.int32)
@@ -120,6 +128,13 @@ class Stochastic:
         choices = np.arange(pointers[state], pointers[state + 1], dtype=np.int64)
         chances = self.chances[step][choices]
         return choices[chances > 0], chances[chances > 0]
+
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the choices that may be taken in each state: (row, choice, chance)."""
+        pointers = self.mdp.layer(step).state_ptr
+        rows, choices = segments(pointers[states], pointers[states + 1])
+        chances = self.chances[step][choices]
+        return rows[chances > 0], choices[chances > 0], chances[chances > 0]
 
 
 def _local_choices(mdp: MDP, step: int, plan: Policy) -> Int:
