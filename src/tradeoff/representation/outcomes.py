@@ -161,12 +161,12 @@ def draw(process: Process, following: Following, count: int, seed: int = 0) -> P
     for step in range(process.horizon):
         here, which = np.unique(states[:, step], return_inverse=True)
         row, choice, share = following.options(step, here)
-        going = np.isin(which, row)
+        options = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(here)))])
+        going = np.diff(options)[which] > 0
         states[:, step + 1] = states[:, step]
-        if not going.any():
+        if not len(row):
             continue
-        first = np.searchsorted(row, np.arange(len(here) + 1))
-        chosen = choice[_picked(first, share, which[going], random)]
+        chosen = choice[_picked(options, share, which[going], random)]
         layer = process.layer(step)
         each, which_choice = np.unique(chosen, return_inverse=True)
         begins, ends = layer.choice_ptr[each], layer.choice_ptr[each + 1]
@@ -193,6 +193,8 @@ def segments(begins: Int, ends: Int) -> tuple[Int, Int]:
 
 def _picked(bounds: Int, chance: Vector, segment: Int, random: np.random.Generator) -> Int:
     """Return for each draw an entry of its segment, as likely as ``chance`` says."""
+    if np.diff(bounds).max() <= 1:  # nothing to choose from
+        return bounds[segment]
     possible = np.flatnonzero(chance > 0)
     reached = np.cumsum(chance[possible])
     first, last = np.searchsorted(possible, bounds[segment]), np.searchsorted(possible, bounds[segment + 1])
