@@ -21,6 +21,7 @@ from tradeoff.model import (
 )
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Int, Layer
+from tradeoff.representation.outcomes import segments
 
 
 def as_plan(dynamics: Dynamics, policy: object) -> Plan:
@@ -92,6 +93,13 @@ class Deterministic:
         taken = int(pointers[state] != pointers[state + 1])
         return np.array([int(pointers[state]) + int(self.local[step, state])] * taken, dtype=np.int64), np.ones(taken)
 
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the choice of each state that is not an end: (row, choice, 1)."""
+        pointers = self.dynamics.layer(step).state_ptr
+        rows = np.flatnonzero(pointers[states] != pointers[states + 1])
+        going = states[rows]
+        return rows, pointers[going].astype(np.int64) + self.local[step, going].astype(np.int64), np.ones(len(rows))
+
     def actions(self) -> Policy:
         """Return the policy as a table of action numbers."""
         table = np.full(self.local.shape, -1, dtype=np.int32)
@@ -123,6 +131,13 @@ class Stochastic:
         choices = np.arange(pointers[state], pointers[state + 1], dtype=np.int64)
         chances = self.chances[step][choices]
         return choices[chances > 0], chances[chances > 0]
+
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the choices that may be taken in each state: (row, choice, chance)."""
+        pointers = self.dynamics.layer(step).state_ptr
+        rows, choices = segments(pointers[states], pointers[states + 1])
+        chances = self.chances[step][choices]
+        return rows[chances > 0], choices[chances > 0], chances[chances > 0]
 
 
 Following = Deterministic | Stochastic

@@ -59,6 +59,9 @@ class Following(Protocol):
     def at(self, step: int, state: int) -> tuple[Int, Vector]:
         """Return the choices that are possible in a state, and their chances."""
 
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the possible choices of many states: (row of the state, choice, chance), rows increasing."""
+
 
 class Process(Protocol):
     """A finite-horizon process with vector rewards."""

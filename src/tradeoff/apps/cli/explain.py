@@ -26,9 +26,9 @@ JOINED = "\N{NO-BREAK SPACE}"
 @weights_option
 @click.option(
     "--method",
-    type=click.Choice(["expand", "flow"]),
-    help="How the stories are found: step by step from the start (expand, the default), or by decomposing the plan's "
-    "flow (flow).",
+    type=click.Choice(["expand", "flow", "faithful"]),
+    help="How the stories are found: step by step from the start (expand, the default), by decomposing the plan's "
+    "flow (flow), or so that their outcomes are spread like those of the plan itself (faithful).",
 )
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw it as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
