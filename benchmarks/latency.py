@@ -87,7 +87,7 @@ class Waits:
 
 
 def catalogue(items: int, k: int, number: int) -> Catalogue:
-    """Return a catalogue of points in a cube or, for odd numbers, in a shell where many more are best for somebody."""
+    """Return a catalogue of points in a cube or, for odd numbers, in a shell, where many more are optimal."""
     rng = np.random.default_rng([k, number, 5])
     values = rng.random((items, k))
     if number % 2:
@@ -112,7 +112,7 @@ def decision_process(states: int, k: int, number: int) -> MDP:
 
 
 def person(problem: Problem, number: int, error_rate: float) -> LinearUser:
-    """Return somebody to whom the best alternative is worth 1."""
+    """Return a simulated person whose best alternative is worth 1."""
     weights = np.random.default_rng([number, 9]).dirichlet(np.ones(len(problem.objectives)))
     (best,) = problem.best(weights[None, :])
     return LinearUser(weights / float(weights @ best.value), PRECISION, error_rate, seed=number)
@@ -149,7 +149,7 @@ def interview(row: Row, strategy: str, number: int, waits: Waits, timers: Timers
 
 
 def milliseconds(seconds: Sequence[float], quantile: float) -> float:
-    """Return a quantile in milliseconds: a wait that somebody had."""
+    """Return a quantile in milliseconds, always one of the values themselves."""
     return float(1e3 * np.quantile(seconds, quantile, method="inverted_cdf")) if seconds else float("nan")
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/polytope.py [--quick] [--interviews N]
 
-Simulated interviews: a random catalogue of 500, somebody with hidden weights, questions between optima of people who
+Simulated interviews: a random catalogue of 500, hidden weights, questions between optima of people who
 are still possible. After every answer both list the rays, one after the other; Qhull is given a point inside for
 nothing. CPU time on one thread, means over the cuts of all interviews: trust the ratio.
 """

@@ -6,7 +6,7 @@
     python benchmarks/questions.py --only mdp          only rows whose name contains this
     python benchmarks/questions.py --json out.json     the figures and every interview as well
 
-Random catalogues are points in a cube and in a shell, by turns, reduced to those that are best for somebody; frontier
+Random catalogues are points in a cube and in a shell, by turns, reduced to those that are optimal for some weights; frontier
 catalogues lie on a sphere; correlated ones have a Gaussian copula. Gains are scaled to at most 1 and the hidden weights
 (Dirichlet) to a best worth of 1, so that eps is relative to it. All strategies meet the same people in the same run.
 The certified strategies' certificates are checked after every answer, the others' at the end.
@@ -72,6 +72,7 @@ REASONS = {
     "notice": "unnoticeable",
     "contradict": "contradiction",
     "no question is left": "no question left",
+    "no answer could prove": "slack",
     "everything this strategy": "all asked",
     "about equal to you": "all equal",
     "not enough": "too many",
@@ -128,7 +129,7 @@ def points(kind: str, k: int, rng: np.random.Generator) -> Matrix:
 
 
 def catalogue(kind: str, k: int, number: int) -> tuple[Catalogue, Vector]:
-    """Return a catalogue of items that are best for somebody, and hidden weights whose best item is worth 1."""
+    """Return a catalogue of items that are optimal for some weights, and hidden weights whose best item is worth 1."""
     rng = np.random.default_rng([k, number, 77])
     if kind == "random":
         kind = "shell" if number % 2 else "cube"
@@ -161,7 +162,7 @@ def person(problem: Problem, number: int) -> Vector:
 
 
 def instance(row: Row, number: int) -> tuple[Problem, Vector]:
-    """Return a problem and the weights of somebody: the same for the same row and number."""
+    """Return a problem and a person's weights: the same for the same row and number."""
     if row.kind == "mdp":
         return decision_process(row.k, number)
     if row.kind in examples():
@@ -173,7 +174,7 @@ def instance(row: Row, number: int) -> tuple[Problem, Vector]:
 
 
 def floor(problem: Problem, target: float = TARGET) -> float:
-    """Return the bits that it takes to say which alternative is good enough for somebody."""
+    """Return the bits that it takes to say which alternative is good enough for a person."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet(np.ones(len(problem.objectives)), PEOPLE)
     values = np.unique(np.array([a.value for a in problem.best(people)]), axis=0)

@@ -49,6 +49,7 @@ QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the o
 LOOKED_UP = 100  # particles whose optimum is looked up before the asking may end
 NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
 WORTHLESS = 0.01  # bits: nothing is left to learn
+ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
 
 
@@ -163,7 +164,8 @@ class Careful:
         made = replace(made, doubtful=tuple(doubtful))
         if not complete:  # on the way, where one bound per answer would take too long
             return made
-        rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)))
+        limit = min(state.consistent.cone.limit, ROBUST_RAYS // max(1, len(trusted)))
+        rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)), limit)
         robust = self.certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
         return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
 

@@ -1,7 +1,7 @@
-"""What every strategy is: a generator that yields steps and receives answers; and what can be done to any of them.
+"""What every strategy is: a generator that yields steps and receives replies; and wrappers around any of them.
 
-A strategy never prints, reads a key or knows what an MDP is. It sees a ``Problem``. The functions here wrap a running
-strategy in another: they answer for the person what need not be asked, and stop when enough was asked.
+A strategy never prints, reads a key or knows what an MDP is. It sees a ``Problem``. The wrappers answer for the person
+what need not be asked, and stop when the budget is used up.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Reply: TypeAlias = Answer | None
 class Step:
     """A question a strategy wants answered, and what it would say if it had to stop here.
 
-    ``recommend`` is called only when somebody looks. ``left`` is the most questions that can still come, this one
-    included, where the strategy can tell. ``knows`` says whether what follows a reply was worked out before, by somebody
-    who gave the same answers.
+    ``recommend`` is called only when the recommendation is shown. ``left`` is the most questions that can still come, this
+    one included, where the strategy can tell. ``knows`` says whether what follows a reply is in the cache, because the
+    same answers were given before.
     """
 
     question: Question
@@ -36,9 +36,9 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ForeignAnswer:
-    """A reply to another question than the one that is asked: an earlier version of the strategy has asked it.
+    """A reply to a question that another version of the strategy asked, instead of a reply to the one being asked.
 
-    Only strategies that learn from any answer can be sent one.
+    Only strategies that can use any answer are sent one (``StrategySpec.accepts_foreign_answers``).
     """
 
     question: Question
@@ -47,7 +47,7 @@ class ForeignAnswer:
 
 Strategy: TypeAlias = Generator[Step, Reply | ForeignAnswer, Recommendation]
 
-# Two alternatives whose gains differ by less than this are the same to anybody.
+# Two alternatives whose gains differ by less than this are identical.
 IDENTICAL = 1e-12
 
 
@@ -95,16 +95,16 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
 def _answering(
     inner: Strategy, known: Callable[[Question], Answer | None], learn: Callable[[Question, Answer], None]
 ) -> Strategy:
-    """Yield the steps whose answer is not known, and tell what was learned from the others."""
+    """Yield the steps whose answer is not known, and pass what is answered to ``learn``."""
     try:
         step = next(inner)
         while True:
             reply: Reply | ForeignAnswer = known(step.question)
             if reply is None:
                 reply = yield step
-                told = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(step.question, reply)
-                if told.reply is not None:
-                    learn(told.question, told.reply)
+                given = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(step.question, reply)
+                if given.reply is not None:
+                    learn(given.question, given.reply)
             step = inner.send(reply)
     except StopIteration as end:
         result: Recommendation = end.value
@@ -114,7 +114,7 @@ def _answering(
 def counted(inner: Strategy, max_questions: int | None) -> Strategy:
     """Yield at most ``max_questions`` of the inner strategy's steps, then return the best estimate so far and say so.
 
-    Also puts the number of questions that a person was asked into every recommendation.
+    Every recommendation then states the number of questions that the person was asked.
     """
     asked = 0
 
@@ -134,7 +134,7 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
                 )
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
             reply = yield replace(step, recommend=now(step), left=left)
-            asked += 1  # skipped ones too: a person who skips for ever comes to an end
+            asked += 1  # skips count too, so an interview in which everything is skipped still ends
             step = inner.send(reply)
     except StopIteration as end:
         final: Recommendation = end.value

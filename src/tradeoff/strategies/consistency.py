@@ -38,12 +38,12 @@ class ConsistentSet:
             found = found.cut(half_spaces(difference, kind), label)
         return found
 
-    def if_one_were_wrong(self, answers: Sequence[LabelledAnswer]) -> Matrix:
+    def if_one_were_wrong(self, answers: Sequence[LabelledAnswer], limit: int) -> Matrix:
         """Return the rays of what fits all of these answers but one, and contradicts that one; for each of them in turn.
 
-        Together with the rays of this set, whose answers these are, they bound what fits all answers but any one.
+        Together with the rays of this set, whose answers these are, they bound what fits all answers but any one. Each of
+        these sets has at most ``limit`` rays.
         """
-        limit = self.cone.limit
         found = [np.zeros((0, self.cone.d + 1))]
         before = ConsistentSet.everything(self.cone.d, limit)
         for position, (label, difference, kind) in enumerate(answers):

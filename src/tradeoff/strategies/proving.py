@@ -29,7 +29,8 @@ from tradeoff.strategies.choosing import (
 from tradeoff.strategies.elicitation import State
 from tradeoff.strategies.polytope import half_spaces
 
-LOOK_AHEAD = 10  # questions per criterion whose answers are followed through
+LOOK_AHEAD = 10  # questions per criterion whose answers are followed through,
+LOOK_AHEAD_RAYS = 15_000  # fewer of them, but at least one, where the rays of all would be more than this
 USEFUL = 0.03  # bits: a question whose answer is surer than this is of no use,
 CUTS = 0.02  # unless it is expected to cut off more than this share of the excess regret
 NEARLY = 0.98  # answers are exact here, so almost no information is traded for an easier question
@@ -84,11 +85,12 @@ class ProofChooser:
             return None
         told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + SURPRISE * surprise
         sure = np.quantile(regrets[:, certificate.number], 0.95) <= self.target / 2
+        ahead = max(1, min(LOOK_AHEAD, LOOK_AHEAD_RAYS // len(certificate.rays)))
         cutting = removed + SURPRISE_IN_CUTS * surprise
         shortlist = {
             int(i)
             for score in ([cutting] if sure else [cutting, told])
-            for i in np.argsort(-np.where(useful, score, -np.inf), kind="stable")[:LOOK_AHEAD]
+            for i in np.argsort(-np.where(useful, score, -np.inf), kind="stable")[:ahead]
             if useful[i]
         }
         scores = np.full(len(pool), -np.inf)
@@ -121,7 +123,9 @@ class ProofChooser:
                 after += share * before
                 continue
             smaller = state.consistent.listed.add(half_spaces(difference, answer.sign), -1)
-            if smaller.has_rays and not smaller.empty:
+            if not smaller.has_rays:
+                after += share * before
+            elif not smaller.empty:
                 after += share * self._unproved(state, smaller.rays[:, :-1])
         return after
 
@@ -131,10 +135,10 @@ class ProofChooser:
         The recommendation may change with the answer, so the best of a few candidates for it counts.
         """
         worth = rays @ state.candidates.gains.T
-        worst = (1 - worth / worth.max(axis=1, keepdims=True)).max(axis=0)
+        worst = 1 - (worth / worth.max(axis=1, keepdims=True)).min(axis=0)
         safe = np.maximum(worth, 1e-12)
         found = [
-            np.sqrt(np.maximum((1 - worth[:, [x]] / safe).max(axis=0) - MARGIN * self.target, 0.0)).sum()
+            np.sqrt(np.maximum(1 - (worth[:, [x]] / safe).min(axis=0) - MARGIN * self.target, 0.0)).sum()
             for x in np.argsort(worst, kind="stable")[:RECOMMENDATIONS]
         ]
         return float(min(found))

@@ -1,0 +1,126 @@
+"""What `certified` and `careful` share: bounded thinking, immutable states, a cache that keeps no problem alive."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from tests.strategies.people import random_catalogue, run
+from tradeoff import ArgumentError, Catalogue, Interview, LinearUser, load
+from tradeoff.strategies import cache, elicitation
+from tradeoff.strategies.belief import Belief
+from tradeoff.strategies.cache import SolutionCache, cache_of
+from tradeoff.strategies.certifier import Certifier
+from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.testing.strategies import interview, simulated_person
+
+
+def test_no_integer_program_is_on_the_way_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contradictions are resolved by linear programs: the smallest conflict can take minutes to find."""
+
+    def refused(*given: object, **named: object) -> None:
+        raise AssertionError("an integer program was solved on the way of an answer")
+
+    monkeypatch.setattr(scipy.optimize, "milp", refused)
+    doubtful = 0
+    for seed in range(6):
+        problem = random_catalogue(np.random.default_rng(seed), 5, kind="sphere")
+        held = interview("careful", problem, simulated_person(problem, seed, error_rate=0.3))
+        doubtful += len(held[-1].recommendation.doubtful)
+    assert doubtful > 0  # there was something to resolve
+
+
+@pytest.mark.parametrize("strategy", ["careful", "certified"])
+def test_too_many_objectives_are_refused(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elicitation, "MOST_OBJECTIVES", 4)
+    rng = np.random.default_rng(0)
+    assert run(Interview(random_catalogue(rng, 4), strategy), LinearUser(np.ones(4), 0.5)).reason
+    with pytest.raises(ArgumentError, match=r"5 objectives can be changed .* at most 4"):
+        Interview(random_catalogue(rng, 5), strategy).ask()
+    dead = random_catalogue(rng, 5, kind="dead")  # one of five cannot be changed, and is not asked about
+    assert Interview(dead, strategy).ask() is not None
+
+
+def test_the_most_objectives_can_be_asked_about() -> None:
+    k = elicitation.MOST_OBJECTIVES
+    problem = random_catalogue(np.random.default_rng(1), k, items=50)
+    user = simulated_person(problem, 1)
+    found = run(Interview(problem, "careful", max_questions=6), user)
+    assert found.regret_bound is not None and 0 <= found.regret_bound <= 1
+    with pytest.raises(ArgumentError, match=f"at most {k}"):
+        Interview(random_catalogue(np.random.default_rng(1), k + 1), "careful").ask()
+
+
+def test_the_cache_keeps_no_problem_alive() -> None:
+    problem = random_catalogue(np.random.default_rng(2), 3)
+    run(Interview(problem, "careful"), simulated_person(problem, 0))
+    run(Interview(problem, "certified"), simulated_person(problem, 0))
+    alive = weakref.ref(problem)
+    del problem
+    gc.collect()
+    assert alive() is None
+
+
+def test_states_are_dropped_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = SolutionCache(load("dependent"))
+    monkeypatch.setattr(cache, "STATES", 3)
+    for number in range(5):
+        kept.keep(bytes([number]), np.zeros(10))
+    assert kept.state(bytes([1])) is None and kept.state(bytes([4])) is not None
+    monkeypatch.setattr(cache, "STATE_BYTES", 100_000)
+    kept.keep(b"large", np.zeros(12_000))
+    assert kept.state(bytes([4])) is None and kept.state(b"large") is not None
+
+
+def test_a_belief_stays_what_it_is() -> None:
+    belief = Belief.prior(3, 0.08, seed=1)
+    before = belief.weights.copy()
+    differences, kinds = np.array([[1.0, -1.0, 0.2]]), np.array([1])
+    one, two = belief.given(differences, kinds), belief.given(differences, kinds)
+    assert one.weights.tobytes() == two.weights.tobytes() and (belief.weights == before).all()
+    assert one.chance_wrong(differences, kinds)[0] < belief.chance_wrong(differences, kinds)[0]
+
+
+def test_a_listed_set_contains_the_set_and_rests_on_its_answers_alone() -> None:
+    """However few rays may be listed: every bound over them is one over the set itself."""
+    rng = np.random.default_rng(3)
+    weights = rng.dirichlet(np.ones(6))
+    answers = [(i, d, int(np.sign(d @ weights))) for i, d in enumerate(rng.normal(size=(12, 6)))]
+    exact = ConsistentSet.everything(6, 100_000).given(answers)
+    assert exact.cone is exact.listed
+    for limit in (100, 30, 12):
+        some = ConsistentSet.everything(6, limit).given(answers)
+        assert some.trusted == exact.trusted and not some.empty and len(some.rays) <= limit
+        assert set(some.listed.labels) <= some.trusted
+        for direction in rng.normal(size=(50, 7)):
+            assert (some.rays @ direction).max() >= (exact.rays @ direction).max() - 1e-12
+    assert len(some.listed.labels) < len(some.trusted)
+    contradiction = some.given([(99, -answers[0][1], answers[0][2])])
+    assert (contradiction.empty and not contradiction.listed.empty) or contradiction.listed.empty
+
+
+def test_slack_is_part_of_every_bound() -> None:
+    plain, loose = (Catalogue([[1.0, 0.2], [0.2, 1.0], [0.7, 0.7]]) for _ in range(2))
+    loose.slack = 0.01  # type: ignore[misc]
+    user = LinearUser([1.0, 1.3], 0.01)
+    exact, found = (run(Interview(problem, "careful"), user) for problem in (plain, loose))
+    for name in ("regret_bound", "robust_bound", "likely_regret", "likely_worst"):
+        assert getattr(found, name) > getattr(exact, name)
+    assert found.regret_bound is not None and found.regret_bound >= 0.01
+    broken = Catalogue([[1.0, 0.2], [0.2, 1.0]])
+    broken.slack = float("nan")  # type: ignore[misc]
+    with pytest.raises(ArgumentError, match="slack"):
+        Certifier.of(broken)
+
+
+def test_solved_directions_are_shared() -> None:
+    problem = load("commute")
+    assert cache_of(problem) is cache_of(problem)
+    cache_of(problem).best(np.eye(5))
+    solved = cache_of(problem).solved
+    cache_of(problem).best(np.eye(5))
+    assert cache_of(problem).solved == solved
