@@ -166,7 +166,7 @@ def save(problem: AnyProblem, path: str | Path) -> None:
 
     path = Path(path)
     if isinstance(problem, PointSet) or not problem.storable:
-        raise ProblemError(f"{path} cannot be written: {problem.name!r} is an optimiser or a class, which only its program knows")
+        raise ProblemError(f"{path} cannot be written: {problem.name!r} is something that only its program knows")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():
