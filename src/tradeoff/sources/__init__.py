@@ -224,8 +224,8 @@ def save(problem: AnyProblem, path: str | Path) -> None:
     from tradeoff.sources.files import npz, writing
 
     path = Path(path)
-    if isinstance(problem, PointSet):
-        raise ProblemError(f"{path} cannot be written: {problem.name!r} is an optimiser, which only its program knows")
+    if isinstance(problem, PointSet) or not problem.storable:
+        raise ProblemError(f"{path} cannot be written: {problem.name!r} is something that only its program knows")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():

@@ -207,9 +207,7 @@ def files_of(
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),
         "README.txt": lambda: (README.format(name=study.name, format=format) + missing_lines(problem, logs)).encode(),
     }
-    from tradeoff.problems.pointset import PointSet
-
-    if not isinstance(problem, PointSet):
+    if problem.storable:
         files["problem.npz"] = lambda: problem_bytes(problem)
     return files
 
