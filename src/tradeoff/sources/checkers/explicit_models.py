@@ -20,7 +20,7 @@ from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real
 
 Mask = NDArray[np.bool_]
 
-# Why a kind of model cannot be asked about.
+# Why a kind of model is refused.
 REFUSED = {
     "ctmc": "time is continuous in a CTMC: there are no steps to plan",
     "ma": "time is continuous in a Markov automaton: there are no steps to plan",

@@ -191,7 +191,7 @@ def _ending(code: int, errors: str, seconds: int, memory: int) -> str:
 
 
 def _check_said(path: Path, said: Mapping[str, Any]) -> None:
-    """Raise an error if the worker has something to say, which is why there is no model."""
+    """Raise an error if the worker could not build the model."""
     if "refused" in said:
         kind = KINDS.get(said["refused"], said["refused"])
         raise ProblemError(f"{path}: {REFUSED.get(kind, f'a model of the kind {kind!r} cannot be planned with')}")

@@ -160,7 +160,7 @@ def _objectives(graph: Graph, given: object, scenarios: list[str], notes: list[s
 
 
 def _check_known(graph: Graph, objective: str, scenarios: list[str]) -> None:
-    """Refuse an objective that is an attribute of no edge at all."""
+    """Refuse an objective that no edge has as an attribute."""
     names = [objective, *(f"{objective}_{scenario}" for scenario in scenarios)]
     if any(name in values for _, _, values in graph.edges for name in names):
         return

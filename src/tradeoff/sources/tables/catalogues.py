@@ -82,7 +82,7 @@ def _check_rows(table: Sheet) -> None:
 
 
 def _check_items(table: Sheet) -> None:
-    """Refuse a table whose rows are the steps of a log or the transitions of a model: nobody chooses among them."""
+    """Refuse a table whose rows are the steps of a log or the transitions of a model, which are not choices."""
     heads = {head.name.lower() for head in table.headings}
     if {"episode", "step", "state", "action"} <= heads:
         raise ProblemError(
@@ -107,7 +107,7 @@ def _check_left_out(table: Sheet) -> None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is an objective; ``assumed`` if nobody said which direction is better."""
+    """A column that is an objective; ``assumed`` if no direction was given."""
 
     index: int
     objective: Objective
@@ -207,7 +207,7 @@ TRUTHS = {"true", "false", "yes", "no", ""}
 
 
 def direction_notes(columns: Iterable[Column]) -> list[str]:
-    """Return a note about the objectives whose direction nobody gave."""
+    """Return a note about the objectives whose direction was assumed."""
     assumed = [shortened(column.objective.name) for column in columns if column.assumed]
     if not assumed:
         return []
