@@ -123,7 +123,7 @@ def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
             "memory": memory, "seconds": seconds, "parent": os.getpid(),
         }  # fmt: skip
         code, errors = _run_worker(json.dumps(whole), path.name, seconds)
-        if not said.is_file():
+        if code or not said.is_file():
             raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}")
         answer = json.loads(said.read_text(encoding="utf-8"))
         if answer.get("memory"):

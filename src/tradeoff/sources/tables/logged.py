@@ -15,7 +15,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library, listed, parse_objectives, whole
 from tradeoff.sources.tables.catalogues import all_columns, chosen_columns, direction_notes
 from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
@@ -60,9 +60,9 @@ def read_log(
     rows = zip(named["episode"], steps, named["state"], named["action"], zip(*amounts, strict=True), named["next"],
                strict=True)  # fmt: skip
     notes = direction_notes(columns)
-    left = [shortened(table.headings[i].text) for i in rest if i not in [column.index for column in columns]]
+    left = [table.headings[i].text for i in rest if i not in [column.index for column in columns]]
     if left:
-        notes.append(f"columns that were not used: {', '.join(left[:8])}{', ...' if len(left) > 8 else ''}")
+        notes.append(f"columns that were not used: {listing(left)}")
     aims = [column.objective for column in columns]
     return _learned(list(rows), aims, horizon, start, Path(path).stem, str(path), notes)
 
@@ -204,7 +204,7 @@ def from_minari(dataset: Any, options: MinariOptions) -> MDP:
     if passed:
         notes.append(
             f"{len(passed)} states ended some episodes but not others, and the model goes on from there: "
-            f"{', '.join(map(repr, passed[:3]))}"
+            f"{listing(passed, 3)}"
         )
     return _learned(rows, aims, options.horizon, options.start, dataset.id, f"the dataset {dataset.id!r}", notes)
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.memory import check_fits
 from tradeoff.sources.markup import check_markup, is_markup
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.cells import (
@@ -73,7 +73,7 @@ class Sheet:
     @cached_property
     def found(self) -> str:
         """The heads of the columns, for messages."""
-        return ", ".join(shortened(h.text) for h in self.headings[:12]) + (", ..." if len(self.headings) > 12 else "")
+        return listing((head.text for head in self.headings), 12)
 
     @cached_property
     def unread(self) -> list[str]:
