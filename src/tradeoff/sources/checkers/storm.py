@@ -123,9 +123,10 @@ def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
             "memory": memory, "seconds": seconds, "parent": os.getpid(),
         }  # fmt: skip
         code, errors = _run_worker(json.dumps(whole), path.name, seconds)
-        if code or not said.is_file():
-            raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}")
-        answer = json.loads(said.read_text(encoding="utf-8"))
+        try:
+            answer = json.loads(said.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # it was ended before or while it wrote
+            raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}") from None
         if answer.get("memory"):
             raise TooLargeError(f"{path}: {_too_large(memory)}")
         _check_said(path, answer)
