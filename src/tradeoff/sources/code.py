@@ -1,4 +1,4 @@
-"""Problems that a Python program makes: ``python:module:name``, or any object with ``best(weights)``."""
+"""Problems made by a Python program: ``python:module:name``, or any object with ``best(weights)``."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def from_object(source: Any, *, objectives: object = None, both_ways: object = N
 
 
 def _objectives(given: Any) -> tuple[list[Objective], list[str]]:
-    """Return objectives that are given as such, as texts "price:min", or as a mapping; and what had to be assumed."""
+    """Return the given objectives (as such, as texts "price:min", or as a mapping) and notes on what was assumed."""
     found: list[Objective] = []
     notes: list[str] = []
     for part in [given] if isinstance(given, str | Mapping) else given:

@@ -16,7 +16,7 @@ KEPT = max(map(len, ENDS)) - 1  # bytes that may be the beginning of what goes o
 
 
 def check_markup(file: BinaryIO, source: str) -> None:
-    """Raise a ProblemError if an XML document has a part so long that parsing it would take for ever, or is not UTF-8."""
+    """Raise a ProblemError if an XML document has a part that is too long to parse, or is not UTF-8."""
     rest, ending, length = b"", b"", 0  # what is left of the last block, what would end the part we are in, its length
     while block := file.read(BLOCK):
         if b"\0" in block:

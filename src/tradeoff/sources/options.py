@@ -1,4 +1,4 @@
-"""Options of sources: from the command line they come as texts, from Python as what they are."""
+"""Options of sources: texts from the command line, values from Python."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def listed(name: str, value: object) -> list[str]:
 
 
 def parse_objectives(value: object) -> Goals:
-    """Return which objectives are wanted, and their direction where it is said: ``price:min,battery:max``.
+    """Return the chosen objectives and their directions, None where it is not given: ``price:min,battery:max``.
 
     From Python it may also be a mapping of names to directions, or a sequence of names or ``Objective``.
 
@@ -98,7 +98,7 @@ def parse_objectives(value: object) -> Goals:
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:
-    """Return an optional library, or say how to install it."""
+    """Return an optional library; if it is missing, say how to install it."""
     try:
         return import_module(name)
     except ImportError as error:

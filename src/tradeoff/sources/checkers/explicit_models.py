@@ -15,12 +15,12 @@ from tradeoff.problems.building import check_model_fits, place_of
 from tradeoff.problems.layer import Int, build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real, whole
 
 Mask = NDArray[np.bool_]
 
-# Why a kind of model cannot be asked about.
+# Why a kind of model is refused.
 REFUSED = {
     "ctmc": "time is continuous in a CTMC: there are no steps to plan",
     "ma": "time is continuous in a Markov automaton: there are no steps to plan",
@@ -97,16 +97,14 @@ def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[O
     goals: Goals = dict.fromkeys(names) if asked is None else asked
     for name in goals:
         if name not in names:
-            known = ", ".join(map(repr, names[:20]))
-            raise ArgumentError(f"there is no reward structure {name!r}; the model has {known}")
+            raise ArgumentError(f"there is no reward structure {name!r}; the model has {listing(names, 20)}")
     assumed = [name for name, goal in goals.items() if goal is None]
     notes = []
     if assumed:
-        some = ", ".join(map(repr, assumed[:8])) + (", ..." if len(assumed) > 8 else "")
         said = ",".join(f"{name}:{goal or 'max'}" for name, goal in list(goals.items())[:8])
         notes.append(
-            f"more is taken to be better for {some}, because the model does not say which; where less is better, write "
-            f"min in objectives={said}"
+            f"more is taken to be better for {listing(assumed)}, because the model does not say which; where less is "
+            f"better, write min in objectives={said}"
         )
     return [Objective(name, "", goal or "max") for name, goal in goals.items()], notes
 
@@ -265,7 +263,7 @@ def _states_called(name: str, model: ExplicitModel, option: str) -> Mask:
         if state == name or _parts(state) == parts:
             mask[position] = True
             return mask
-    labels = ", ".join(map(repr, list(model.labels)[:12])) or "none"
+    labels = listing(model.labels, 12) or "none"
     raise ArgumentError(
         f"{option} is {shortened(name)}, which is neither a label nor a state of the model; its labels are {labels}, its "
         f"states are called like {model.states[0]!r}"

@@ -123,9 +123,10 @@ def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
             "memory": memory, "seconds": seconds, "parent": os.getpid(),
         }  # fmt: skip
         code, errors = _run_worker(json.dumps(whole), path.name, seconds)
-        if not said.is_file():
-            raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}")
-        answer = json.loads(said.read_text(encoding="utf-8"))
+        try:
+            answer = json.loads(said.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # it was ended before or while it wrote
+            raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}") from None
         if answer.get("memory"):
             raise TooLargeError(f"{path}: {_too_large(memory)}")
         _check_said(path, answer)
@@ -191,7 +192,7 @@ def _ending(code: int, errors: str, seconds: int, memory: int) -> str:
 
 
 def _check_said(path: Path, said: Mapping[str, Any]) -> None:
-    """Raise an error if the worker has something to say, which is why there is no model."""
+    """Raise an error if the worker could not build the model."""
     if "refused" in said:
         kind = KINDS.get(said["refused"], said["refused"])
         raise ProblemError(f"{path}: {REFUSED.get(kind, f'a model of the kind {kind!r} cannot be planned with')}")

@@ -1,8 +1,8 @@
-"""A program of its own that has Storm build a model and write it as a UMB file.
+"""A program that has Storm build a model and write it as a UMB file.
 
-Storm is run apart from the program that asks for a model, because it prints what it likes, and because a model that is
-made to do harm can bring down the process that reads it. The task comes as JSON on the standard input; what there is to
-say goes as JSON into the file that the task names. Only the standard library and stormpy are imported here.
+Storm runs in a process of its own because it prints to the standard output, and because a malicious model can bring down
+the process that reads it. The task arrives as JSON on the standard input; the answer is written
+as JSON to the file that the task names. Only the standard library and stormpy are imported here.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def stay_within(task: dict[str, Any]) -> None:
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
-    """Do the task and return what there is to say: nothing where the model was written."""
+    """Do the task and return what went wrong; an empty answer means that the model was written."""
     stay_within(task)
     storm = import_module("stormpy")
     storm.developer.set_log_level(storm.developer.LogLevel.OFF)

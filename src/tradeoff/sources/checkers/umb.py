@@ -1,4 +1,4 @@
-"""UMB files (Unified Markov Binary), which PRISM, Storm and Modest write: a tar archive of raw arrays and an index."""
+"""UMB files (Unified Markov Binary), written by PRISM, Storm and Modest: a tar archive of raw arrays and an index."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ from tradeoff.problems.ram import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED
 from tradeoff.sources.messages import shortened
 
-# Arrays of a model do not compress a lot: what unpacks to far more is made to do harm.
+# Arrays of a model do not compress well: a file that unpacks to far more is malicious.
 SURELY_QUICK = 256 << 20
 MOST_PACKED = 200
 MOST_MEMBERS = 10_000
 LARGEST_HEADER = 16 << 10  # of one member of the archive: its name and little else
 NUMBERS = {"double": "f8", "int": "i", "uint": "u"}
-# What reading a file that is damaged, or made to do harm, may raise.
+# What reading a damaged or malicious file may raise.
 DAMAGES = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, LookupError, ArithmeticError, OSError)
 
 

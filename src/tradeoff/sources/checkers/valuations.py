@@ -87,7 +87,7 @@ def _bits(field: Mapping[str, Any]) -> int:
 def _from_variables(
     archive: Members, entry: Mapping[str, Any], fields: Sequence[Mapping[str, Any]], states: int, derived: set[str]
 ) -> tuple[str, ...] | None:
-    """Return the names that the variables give; a variable that is the same everywhere says nothing.
+    """Return names made from the variables; those that are the same in all states are left out.
 
     Neither does one that is ``derived``, such as labels and rewards, which are variables in JANI.
     """

@@ -1,4 +1,4 @@
-"""Randomness that goes every way: a random number generator whose draws branching, each way with its exact probability."""
+"""A random number generator that enumerates its outcomes, each with its exact probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NotExactError(Exception):
 
 
 class BranchingRandom:
-    """A stand-in for a random number generator: run the same code again and again, and every draw goes every way.
+    """A stand-in for a random number generator: run the same code repeatedly, and every outcome of every draw occurs once.
 
     >>> branching = BranchingRandom()
     >>> [(chance, coin) for chance, coin in branching.outcomes(lambda: bool(branching.random() < 0.25))]
@@ -33,7 +33,7 @@ class BranchingRandom:
         self._draws = 0
 
     def outcomes(self, run: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
-        """Yield each probability and what ``run`` returned; the next run begins when the next pair is asked for."""
+        """Yield the probability and the result of each possible run; the next run starts when the next pair is requested."""
         self._way = []
         for _ in range(MOST_OUTCOMES):
             self._draws = 0
@@ -49,7 +49,7 @@ class BranchingRandom:
         raise NotExactError(f"one step of it has more than {MOST_OUTCOMES:,} random outcomes")
 
     def _next_way(self) -> bool:
-        """Move the last draw on to its next possible outcome, if there is one."""
+        """Advance the last draw to its next possible outcome; return whether there is one."""
         index, chances = self._way[-1]
         for later in range(index + 1, len(chances)):
             if chances[later] > 0:
@@ -58,21 +58,21 @@ class BranchingRandom:
         return False
 
     def draw(self, chances: Sequence[float]) -> int:
-        """Return which of the outcomes, with these probabilities, happens this time."""
+        """Return the index of the outcome that occurs in this run, given their probabilities."""
         if self._draws == len(self._way):
             first = next(i for i, chance in enumerate(chances) if chance > 0)
             self._way.append((first, chances))
         self._draws += 1
         return self._way[self._draws - 1][0]
 
-    # --- the generator's methods that can be forked -------------------------------------------------------------------
+    # --- the generator's methods whose outcomes can be enumerated -----------------------------------------------------
 
     def random(self, size: object = None) -> Uniform:
-        """Return a number between 0 and 1 that can be compared; only then it matters which it is."""
+        """Return a number between 0 and 1 that is decided only as far as it is compared."""
         return self.uniform(size=size)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: object = None) -> Uniform:
-        """Return a number between two others that can be compared."""
+        """Return a number in an interval that is decided only as far as it is compared."""
         if size not in (None, ()) or np.ndim(low) or np.ndim(high):
             raise NotExactError("it draws an array of continuous random numbers")
         return Uniform(self, float(low), float(high))
@@ -121,7 +121,7 @@ class BranchingRandom:
 
     @contextmanager
     def everywhere(self) -> Iterator[None]:
-        """BranchingRandom the global generators too, for this thread, and see to it that none of them was used unnoticed."""
+        """Replace the global generators in this thread, and check that neither was used in any other way."""
         stand_ins: list[tuple[Any, str, Callable[..., Any]]] = [
             (random, "random", self.random),
             (random, "choice", self.pick),
@@ -147,13 +147,13 @@ class BranchingRandom:
 
 
 def _global_states() -> tuple[object, str]:
-    """Return where Python's and NumPy's global generators stand."""
+    """Return the states of Python's and NumPy's global generators."""
     legacy = np.random.get_state(legacy=True)  # noqa: NPY002
     return random.getstate(), repr([part.tolist() if isinstance(part, np.ndarray) else part for part in legacy])
 
 
 def _in_this_thread(stand_in: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is the stand-in in this thread, and the original in all others."""
+    """Return a function that calls the stand-in in this thread and the original in all others."""
     mine = threading.get_ident()
 
     def call(*given: Any, **options: Any) -> Any:
@@ -163,19 +163,19 @@ def _in_this_thread(stand_in: Callable[..., Any], original: Callable[..., Any]) 
 
 
 class Uniform:
-    """A random number between two others of which nothing is known but the comparisons made with it so far."""
+    """A random number in an interval, known only through the comparisons made with it so far."""
 
     __array_ufunc__ = None  # NumPy leaves comparisons with arrays to this class
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, branching: BranchingRandom, low: float, high: float) -> None:
-        self._fork, self._low, self._high = branching, low, high
+        self._branching, self._low, self._high = branching, low, high
 
     def _below(self, bound: Any) -> bool:
         share = (float(bound) - self._low) / (self._high - self._low) if self._high > self._low else 0.0
         if share <= ROUNDING or share >= 1 - ROUNDING:
             return share > 0.5
-        below = self._fork.draw((share, 1 - share)) == 0
+        below = self._branching.draw((share, 1 - share)) == 0
         if below:
             self._high = float(bound)
         else:

@@ -1,6 +1,6 @@
-"""What an environment remembers: which of its attributes change, which of them a step looks at, saved and put back.
+"""The state of an environment: which of its attributes change, and which of those a step reads; saved and restored.
 
-Copying an environment as a whole is no way to save it: some are made anew when they are copied, in their first state.
+Copying a whole environment does not save its state: some create themselves anew, in their first state, when copied.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tradeoff.sources.environments.branching import BranchingRandom, NotExactErr
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 ABSENT = "no such attribute"
-OFTEN = 50  # so many first steps are checked thoroughly, and then one in RARELY
+OFTEN = 50  # the first steps are checked thoroughly, and then one in RARELY
 RARELY = 200
 LARGE = 1 << 14  # bytes of an array, such as a picture, of which only a digest is kept
 
 
 class RestartExploration(Exception):
-    """Something new was learned about an attribute: what was explored so far must be explored again."""
+    """Something new was learned about an attribute: exploration must start again."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def is_large(value: object) -> bool:
 
 
 class CounterProxy:
-    """A number in the environment's memory that may be counted up; if it is put to any other use, that is noticed."""
+    """A number that may be increased; any other use of it is reported."""
 
     __array_ufunc__ = None
 
@@ -70,7 +70,7 @@ class CounterProxy:
     __radd__ = __iadd__ = __add__
 
     def plain(self) -> float:
-        """Return the number, which is thereby used."""
+        """Return the number and report that it was used."""
         self.notice()
         return self.number
 
@@ -108,7 +108,7 @@ setattr(CounterProxy, "__array__", lambda self, *_, **__: np.array(self.plain())
 
 
 def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
-    """Return a value that can be compared and looked up, equal for equal contents."""
+    """Return a hashable value that is equal for equal contents."""
     if isinstance(value, PLAIN):
         return "not a number" if isinstance(value, float | np.floating) and value != value else value
     if isinstance(value, tuple):
@@ -139,7 +139,7 @@ def _frozen_object(value: Any, inside: tuple[int, ...]) -> Any:
     if isinstance(value, random.Random):
         return value.getstate()
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        # Hundreds of numbers: frozen as an array, because to write them out takes longer than a step.
+        # Hundreds of numbers: frozen as an array, because listing them would take longer than a step.
         return frozen(value.bit_generator.state if hasattr(value, "bit_generator") else value.get_state(), inside)
     if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType | BranchingRandom) or is_space(
         value
@@ -158,11 +158,11 @@ def is_space(value: object) -> bool:
 
 
 class EnvironmentState:
-    """The attributes of an environment, sorted by what happens to them.
+    """The attributes of an environment, by how they are used.
 
-    ``changing`` attributes are saved and put back. Of these, the ``known`` are what a step looks at before it sets them:
-    only they decide what happens next, so they tell states apart. ``counted`` ones are only ever counted up. An
-    attribute moves from one kind to the next when it is caught, and then everything is explored again.
+    ``changing`` attributes are saved and restored. Of these, a step reads the ``known`` before it sets them:
+    only they determine what happens next, so they identify the state. ``counted`` ones are only ever increased. An
+    attribute moves from one group to the next when a use is noticed, and then exploration starts again.
     """
 
     def __init__(self, env: Any, branching: BranchingRandom) -> None:
@@ -173,13 +173,13 @@ class EnvironmentState:
         self.counted: list[str] = []
         self.steps = 0
         self.partly_saved = False  # whether what is saved lacks pictures that no step looks at
-        self._caught: set[str] = set()
+        self._noticed: set[str] = set()
         self._set: set[str] = set()
         self._kind = type(env)
         self._generators: list[tuple[dict[str, Any], str, Any]] = []
 
     def begin(self) -> None:
-        """Put the branching in the place of every generator, and remember how everything is."""
+        """Replace every generator by the branching one, and remember the first state."""
         spaces = [vars(value) for value in self.attributes.values() if is_space(value)]
         for place in (self.attributes, *spaces):
             names = {name for name, value in place.items() if isinstance(value, np.random.Generator)}
@@ -205,7 +205,7 @@ class EnvironmentState:
                 place[name] = value
 
     def first_state(self) -> None:
-        """Go back to how everything was in the beginning, before a reset."""
+        """Restore the state from before the first reset."""
         for name in self.changing:
             self._put_first(name)
         self._forget()
@@ -234,7 +234,7 @@ class EnvironmentState:
         return found
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Put the changing attributes back; the saved ones stay untouched by what the environment does to them."""
+        """Restore the changing attributes; the environment cannot alter the saved values."""
         values = saved if all(map(_unchangeable, saved.values())) else self.copied(saved)
         self._forget()
         for name in self.changing:
@@ -246,22 +246,22 @@ class EnvironmentState:
                 self.attributes[name] = values[name]
 
     def _tally(self, name: str, value: Any) -> Any:
-        """Return a number as a tally; what is no number any more was not only counted."""
+        """Return a number as a counter proxy; a value that is no longer a number was not only counted."""
         if not _is_number(value):
-            self._caught.add(name)
+            self._noticed.add(name)
             return value
-        return CounterProxy(value, lambda: self._caught.add(name))
+        return CounterProxy(value, lambda: self._noticed.add(name))
 
     def _forget(self) -> None:
-        self._caught.clear()
+        self._noticed.clear()
         self._set.clear()
 
     def state(self) -> tuple[Any, ...]:
-        """Return what decides all that can happen from now on."""
+        """Return the attributes that determine everything that can happen from now on."""
         return tuple([frozen(self.attributes.get(name, ABSENT)) for name in self.known])
 
     def check(self, thoroughly: bool = False) -> None:
-        """Raise RestartExploration if an attribute was caught at what its kind does not do."""
+        """Raise RestartExploration if an attribute was used in a way that its group does not allow."""
         self.steps += 1
         thoroughly = thoroughly or self.steps <= OFTEN or self.steps % RARELY == 0
         changed = [
@@ -271,7 +271,7 @@ class EnvironmentState:
             and name not in self.changing
             and (name not in self.first or frozen(value) != self.first_frozen[name])
         ]
-        if not changed and not self._caught:
+        if not changed and not self._noticed:
             return
         for name in changed:
             if isinstance(self.attributes[name], RANDOMNESS):
@@ -279,7 +279,7 @@ class EnvironmentState:
             if self.attributes[name] is not None and self._copy_or_none(self.attributes[name]) is None:
                 raise NotExactError(f"its attribute {name!r} ({type(self.attributes[name]).__name__}) cannot be saved")
         self.changing += changed
-        for name in sorted(self._caught):  # first it is only known to be read, then also to be used
+        for name in sorted(self._noticed):  # at first it is only known to be read, later to be used otherwise
             value = self.attributes.get(name)
             if name in self.counted or not _is_number(value):
                 self.known.append(name)
@@ -290,19 +290,19 @@ class EnvironmentState:
         raise RestartExploration
 
     def _watch(self) -> None:
-        """Have reads of those attributes noticed that change, but that no step looked at so far."""
+        """Watch for reads of attributes that change but that no step has read so far."""
         unread = [name for name in self.changing if name not in self.known and name not in self.counted]
         self.env.__class__ = self._kind
         try:
             watched = {name: self._watched(name) for name in unread}
             self.env.__class__ = type(self._kind.__name__, (self._kind,), watched)
-        except TypeError:  # the class does not allow it: then everything that changes counts
+        except TypeError:  # the class does not allow it: treat everything that changes as read
             self.known += unread
 
     def _watched(self, name: str) -> property:
         def get(env: Any) -> Any:
             if name not in self._set:
-                self._caught.add(name)
+                self._noticed.add(name)
             return vars(env)[name] if name in vars(env) else getattr(self._kind, name)
 
         def put(env: Any, value: Any) -> None:
@@ -335,7 +335,7 @@ def _unchangeable(value: Any) -> bool:
 
 
 def check_single(env: Any) -> None:
-    """Raise a NotExactError if an environment holds another one, whose memory would not be seen."""
+    """Raise a NotExactError if an environment holds another one, whose state would not be seen."""
     for name, value in vars(env).items():
         kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(value).__mro__}
         if value is not env and "gymnasium.core.Env" in kinds:

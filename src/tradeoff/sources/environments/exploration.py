@@ -1,4 +1,4 @@
-"""Every state of an environment, found by trying every action in the environment itself, whatever chance does."""
+"""All states of an environment, found by trying every action in every state with every random outcome."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXPLORING_ENDLESS = 20.0  # the same where observations are continuous or pictur
 CHECKED_EVERY = 256  # states between two looks at the memory
 MOST_RUNS_PER_STEP = 50  # random outcomes of one action in one state, on average, once there were MANY_RUNS
 MANY_RUNS = 100_000
-ALTERNATIVES = 3  # memories with the same index whose behaviour is compared
+ALTERNATIVES = 3  # identities with the same index whose behaviour is compared
 CHECKED_STEPS = 500  # of the real environment
 
 Branch = tuple[int, int, float, int, tuple[float, ...]]  # source, action, probability, target, rewards
@@ -55,8 +55,8 @@ class StateSpace:
     probability: Vector
     target: Int
     rewards: Matrix
-    memories: list[tuple[Any, ...]] = field(default_factory=list)  # what tells a state from others
-    known: list[str] = field(default_factory=list)  # the attributes that memories are made of
+    identities: list[tuple[Any, ...]] = field(default_factory=list)  # what tells a state from others
+    known: list[str] = field(default_factory=list)  # the attributes that identities are made of
     steps: int | None = None  # after so many steps it always ends
     notes: list[str] = field(default_factory=list)
     drawable: bool = True  # whether ``saved`` has all that is drawn
@@ -68,7 +68,7 @@ class StateSpace:
 
 
 def reward_row(reward: Any) -> tuple[float, ...]:
-    """Return a reward, a number or a vector, as numbers; what was written as 0.7 is 0.7 also in single precision."""
+    """Return a reward, a number or a vector, as floats; a 0.7 in single precision becomes 0.7."""
     row = np.atleast_1d(np.asarray(reward))
     if row.dtype == np.float32:
         return tuple([float(str(amount)) for amount in row])
@@ -91,12 +91,12 @@ def enumerate_states(
     check_single(env)
     branching = BranchingRandom()
     explorer = Explorer(env, actions, branching, depth, most, seconds, name)
-    explorer.memory.begin()
+    explorer.attributes.begin()
     try:
         with branching.everywhere():
             found = explorer.explore()
     finally:
-        explorer.memory.end()
+        explorer.attributes.end()
     explorer.check_against_real(found)
     return found
 
@@ -106,7 +106,7 @@ class OutOfBudgetError(NotExactError):
 
 
 class _UnlikeError(Exception):
-    """Two memories with the same index behave differently."""
+    """Two identities with the same index behave differently."""
 
 
 class _Rows:
@@ -153,12 +153,12 @@ class Explorer:
         )
         self.seconds, self.began = seconds, time.process_time()
         self.room, self.resident = memory_limit(), resident_memory()
-        self.memory = EnvironmentState(env, branching)
-        # Some environments number their observations themselves, more coarsely than their memory.
+        self.attributes = EnvironmentState(env, branching)
+        # Some environments number their observations themselves, more coarsely than their attributes.
         self.index_of = getattr(env, "get_obs_idx", None)
 
     def explore(self) -> StateSpace:
-        """Return all states, having begun again whenever something new was learned about the memory."""
+        """Return all states; start again whenever something new is learned about the attributes."""
         while True:
             try:
                 return self._explore()
@@ -174,8 +174,8 @@ class Explorer:
         self.ended: list[bool] = []
         self.saved: list[dict[str, Any]] = []
         self.start: dict[int, float] = {}
-        self.memories_of: dict[int, list[Any]] = {}
-        self.doubles: list[tuple[int, dict[str, Any]]] = []  # other memories with the index of a state
+        self.contents_of: dict[int, list[Any]] = {}
+        self.doubles: list[tuple[int, dict[str, Any]]] = []  # other identities with the index of a state
         self.runs = self.compared = 0
         for chance, observation in self.branching.outcomes(self._reset):
             state = self._state(observation, False, 0)
@@ -189,7 +189,7 @@ class Explorer:
                 for row in self._branches(state, self.saved[state]):
                     rows.add(row)
             state += 1
-        self.memory.check(thoroughly=True)
+        self.attributes.check(thoroughly=True)
         return self._finished(rows)
 
     def _finished(self, rows: _Rows) -> StateSpace:
@@ -200,23 +200,23 @@ class Explorer:
             probability=np.array(rows.chance, dtype=float),
             target=np.array(rows.target, dtype=np.int64),
             rewards=np.array(rows.rewards, dtype=float).reshape(len(rows.source), rows.width),
-            memories=list(self.number),
-            known=[] if self.index_of is not None else list(self.memory.known),
-            drawable=not self.memory.partly_saved,
+            identities=list(self.number),
+            known=[] if self.index_of is not None else list(self.attributes.known),
+            drawable=not self.attributes.partly_saved,
         )  # fmt: skip
         if self.index_of is not None and self.compared:
             found.notes.append(
-                f"states are told apart by the environment's own get_obs_idx; {self.compared} memories that it does not "
+                f"states are told apart by the environment's own get_obs_idx; {self.compared} identities that it does not "
                 "tell apart were tried out, and behave the same"
             )
         return found
 
     def _reset(self) -> Any:
-        self.memory.first_state()
+        self.attributes.first_state()
         return self._call(self.env.reset)[0]
 
     def _step(self, saved: dict[str, Any], action: int) -> tuple[Any, tuple[float, ...], bool]:
-        self.memory.restore(saved)
+        self.attributes.restore(saved)
         observation, reward, terminated, truncated, _ = self._call(self.env.step, self.actions[action])
         return observation, reward_row(reward), bool(terminated or truncated)
 
@@ -226,7 +226,7 @@ class Explorer:
         except NotExactError:
             raise
         except Exception as error:
-            self.memory.check(thoroughly=True)  # a stand-in for a number may have been the cause
+            self.attributes.check(thoroughly=True)  # a counter proxy may have been the cause
             raise NotExactError(
                 f"its {method.__name__}() failed while it was tried out ({type(error).__name__}: {error})"
             ) from None
@@ -235,7 +235,7 @@ class Explorer:
         """Return the number of the state that the environment is in now."""
         self._check_budget()
         key = self._key(observation, ended)
-        self.memory.check()
+        self.attributes.check()
         state = self.number.get(key)
         if state is None:
             state = self.number[key] = len(self.depths)
@@ -244,13 +244,13 @@ class Explorer:
             self.depths.append(depth)
             self.observations.append(kept(observation))
             self.ended.append(ended)
-            self.saved.append(self.memory.save())
+            self.saved.append(self.attributes.save())
         if self.index_of is not None and not ended:
-            memory, others = self.memory.state(), self.memories_of.setdefault(state, [])
-            if memory not in others and len(others) <= ALTERNATIVES:
-                others.append(memory)
+            content, others = self.attributes.state(), self.contents_of.setdefault(state, [])
+            if content not in others and len(others) <= ALTERNATIVES:
+                others.append(content)
                 if len(others) > 1:
-                    self.doubles.append((state, self.memory.save()))
+                    self.doubles.append((state, self.attributes.save()))
         return state
 
     def _check_budget(self) -> None:
@@ -270,13 +270,13 @@ class Explorer:
                 )
 
     def _key(self, observation: Any, ended: bool) -> Any:
-        shown = frozen(observation) if ended or self.memory.counted else None  # a counter that is shown is used
+        shown = frozen(observation) if ended or self.attributes.counted else None  # a counter that is shown is used
         if self.index_of is not None:
             return "end" if ended else "going", int(np.asarray(self.index_of(observation)).ravel()[0])
-        return ("end", shown) if ended else self.memory.state()
+        return ("end", shown) if ended else self.attributes.state()
 
     def _branches(self, state: int, saved: dict[str, Any]) -> Iterator[Branch]:
-        """Yield what every action does in a state, from this memory of it."""
+        """Yield what every action does in a state, from these saved attributes."""
         for action in range(len(self.actions)):
             for chance, (observation, reward, ended) in self.branching.outcomes(lambda a=action: self._step(saved, a)):  # type: ignore[misc]
                 self.runs += 1
@@ -287,7 +287,7 @@ class Explorer:
                 yield state, action, chance, self._state(observation, ended, self.depths[state] + 1), reward
 
     def _compare(self, state: int, saved: dict[str, Any], rows: _Rows) -> None:
-        """Raise _UnlikeError unless another memory with the index of a state behaves as that state does."""
+        """Raise _UnlikeError unless other attributes with the index of a state behaves as that state does."""
         if self.depth is None or self.depths[state] < self.depth:
             first, last = bisect_left(rows.source, state), bisect_right(rows.source, state)
             width = rows.width
@@ -308,10 +308,10 @@ class Explorer:
     # --- the real environment ----------------------------------------------------------------------------------------
 
     def check_against_real(self, found: StateSpace) -> None:
-        """Raise a NotExactError if the environment, left to itself, does what no branch says."""
+        """Raise a NotExactError if the environment, played normally, does something that no branch describes."""
         rng, left, episode = np.random.default_rng(0), CHECKED_STEPS, 0
-        self.memory.counted, drawn = [], random.getstate()
-        before = self.memory.save(), {name: vars(self.env).get(name) for name in ("_np_random", "_np_random_seed")}
+        self.attributes.counted, drawn = [], random.getstate()
+        before = self.attributes.save(), {name: vars(self.env).get(name) for name in ("_np_random", "_np_random_seed")}
         try:
             while left > 0 and episode < CHECKED_STEPS // 5:
                 observation, _ = self.env.reset(seed=episode)
@@ -332,7 +332,7 @@ class Explorer:
                     if ended:
                         break
         finally:
-            self.memory.restore(before[0])
+            self.attributes.restore(before[0])
             vars(self.env).update(before[1])
             random.setstate(drawn)
 

@@ -1,4 +1,4 @@
-"""A model estimated from episodes of random actions, for environments that cannot be read exactly."""
+"""Models estimated from episodes of random actions, for environments that cannot be read exactly."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def estimate(
     why: str,
     plays: tuple[int, int],
 ) -> MDP:
-    """Return the model that episodes of random actions show; ``plays`` is how many of them, and the seed.
+    """Return the model estimated from episodes of random actions; ``plays`` is their number and the seed.
 
     States are what is observed. The notes of the result say that it is an estimate, why, and from how much.
     """
@@ -71,7 +71,7 @@ def _played(
     plays: tuple[int, int],
     places: dict[str, Place],
 ) -> list[Step]:
-    """Return the steps of episodes of random actions; where states are goes into ``places``."""
+    """Return the steps of episodes of random actions; the locations of states are added to ``places``."""
     (episodes, seed), names, taken = plays, dict[Any, str](), set[str]()
     rng = np.random.default_rng(seed)
     before = random.getstate()
@@ -132,6 +132,6 @@ def _check_ends(env: Any, horizon: int | None) -> None:
 
 
 def name_of(env: Any) -> str:
-    """Return what an environment is called."""
+    """Return the name of an environment."""
     spec = getattr(env.unwrapped, "spec", None)
     return str(spec.id) if spec is not None else type(env.unwrapped).__name__

@@ -1,4 +1,4 @@
-"""Environments of gymnasium and mo-gymnasium: the exact model where that can be had, an estimate where not."""
+"""Environments of gymnasium and mo-gymnasium: the exact model where possible, an estimate otherwise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EPISODES = 5_000
 MOST_ACTIONS = 1_000
 STATES_PER_OBSERVATION = 500
 MOST_NUMBERS = 1_000  # of a whole-number observation; one with more is a picture
-# Wrappers that change neither what is observed nor what is earned.
+# Wrappers that change neither observations nor rewards.
 HARMLESS = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "MORecordEpisodeStatistics"}
 
 
@@ -129,7 +129,7 @@ def from_environment(env: Any, options: EnvironmentOptions) -> MDP:
 
 
 def _made(name: str, arguments: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return a new environment that can draw itself, if it can, and what gymnasium has to say about it."""
+    """Return a new environment, with rendering if it has any, and gymnasium's warnings about it."""
     gymnasium = _imported("gymnasium")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -148,7 +148,7 @@ def _reason(error: Exception) -> str:
         package = error.name.partition(".")[0]
         return f"it needs the package {package!r}, which is not installed ({error}); install that package"
     text, kind = _uncoloured(str(error)).strip().rstrip("."), type(error)
-    # Gymnasium's own errors are sentences; others, such as a KeyError, may be no more than a word.
+    # Gymnasium's own errors are sentences; others, such as a KeyError, may be a single word.
     if not text or not kind.__module__.startswith("gymnasium."):
         text = f"{kind.__name__}: {text}" if text else kind.__name__
     # One that misses a dependency says how to install it.
@@ -160,7 +160,7 @@ def _uncoloured(text: str) -> str:
 
 
 def _imported(name: str) -> ModuleType:
-    """Return a library of environments; what it prints and warns of when it is loaded concerns nobody here."""
+    """Return a library of environments; its banner and import warnings are suppressed."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -212,7 +212,7 @@ def _limit(env: Any) -> int | None:
 
 
 def _actions(env: Any) -> list[Any]:
-    """Return all actions of an environment, which must be finitely many."""
+    """Return all actions of an environment; infinitely many are refused."""
     space = env.action_space
     kind = type(space).__name__
     if kind == "Discrete":
@@ -242,7 +242,7 @@ def _endless(space: Any) -> str:
 
 
 def _most_states(space: Any) -> int:
-    """Return how many states are looked for: fewer if there are so many that most cannot be told by observation."""
+    """Return the limit on the number of states: lower if observations could not tell most of them apart."""
     return int(min(MOST_STATES, max(MOST_UNSEEN, STATES_PER_OBSERVATION * _size(space))))
 
 
@@ -266,7 +266,7 @@ def _size(space: Any) -> float:
 def _exactly(
     env: Any, actions: Sequence[Any], words: Vocabulary, steps: int | None, limit: int | None, objectives: object
 ) -> tuple[MDP, bool]:
-    """Return the exact model, and whether every episode has ended after its horizon."""
+    """Return the exact model, and whether every episode ends within its horizon."""
     for wrapper in _layers(env):
         if type(wrapper).__name__ not in HARMLESS:
             raise NotExactError(f"it is wrapped in {type(wrapper).__name__}, which may change what happens")
@@ -303,7 +303,7 @@ def _exactly(
 def _horizon(
     env: Any, by_clock: int | None, longest: int | None, steps: int | None, limit: int | None
 ) -> tuple[int, list[str]]:
-    """Return the number of steps, and what there is to say about it."""
+    """Return the number of steps, and notes about it."""
     ends = [length for length in (by_clock, longest) if length is not None]
     if steps is not None:
         if by_clock is not None and by_clock < steps:

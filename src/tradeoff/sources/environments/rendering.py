@@ -1,4 +1,4 @@
-"""Pictures of the states of an environment, drawn by the environment itself when they are first looked at."""
+"""Pictures of the states of an environment, rendered by the environment when they are first requested."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 
 class RenderedStates(Mapping[str, bytes]):
-    """The picture of each state, as PNG; a state is drawn when it is first looked up.
+    """The picture of each state, as PNG; a state is rendered when it is first looked up.
 
-    What the environment cannot draw is missing (KeyError). In another process there are no pictures: the environment
-    stays behind.
+    A state that the environment cannot render is missing (KeyError). In another process there are no pictures: the environment
+    is not sent along.
     """
 
     def __init__(self, env: Any, states: Sequence[str], saved: Sequence[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What an environment's rewards are called, and which of them are costs."""
+"""The names of an environment's rewards, and which of them are costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradeoff.sources.options import listed, parse_objectives
 
 
 def objectives_of(rewards: Matrix, words: Vocabulary, given: object) -> tuple[list[Objective], Matrix, list[str]]:
-    """Return the objectives, the rewards [N, k] in their units, and what there is to say about them.
+    """Return the objectives, the rewards [N, k] in their units, and notes about them.
 
     A reward that is to be minimised and is never positive is a penalty: it is turned into the cost that it stands for.
     """

@@ -1,4 +1,4 @@
-"""Time as part of an environment's memory: taken out again where it decides nothing but the end."""
+"""Remove a step counter from the state where it only determines when the episode ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _folded(space: StateSpace, position: int) -> StateSpace | None:
     by_the_clock = bool(np.all(np.array(space.ended)[space.target[clock[space.source] == last]]))
     rest = [
         key if ended else (*key[:position], *key[position + 1 :])
-        for key, ended in zip(space.memories, space.ended, strict=True)
+        for key, ended in zip(space.identities, space.ended, strict=True)
     ]
     leader: dict[Any, int] = {}  # of the states that differ in nothing but time, the first
     for state in dict.fromkeys(space.source.tolist()):
@@ -44,19 +44,19 @@ def _folded(space: StateSpace, position: int) -> StateSpace | None:
         leader.setdefault(key, state)
     folded = _only(space, [leader[key] for key in rest])
     folded.known = space.known[:position] + space.known[position + 1 :]
-    folded.memories = [
+    folded.identities = [
         key if ended else (*key[:position], *key[position + 1 :])
-        for key, ended in zip(folded.memories, folded.ended, strict=True)
+        for key, ended in zip(folded.identities, folded.ended, strict=True)
     ]
     folded.steps = int(last - clock[next(iter(space.start))]) + 1 if by_the_clock else None
     return folded
 
 
 def _times(space: StateSpace, position: int) -> Vector | None:
-    """Return what the clock says in each state, or None if this attribute is no clock: one more after every step."""
-    if not _is_number(space.memories[0][position]):
+    """Return the time in each state, or None if this attribute does not increase by one with every step."""
+    if not _is_number(space.identities[0][position]):
         return None
-    values = [0 if ended else key[position] for key, ended in zip(space.memories, space.ended, strict=True)]
+    values = [0 if ended else key[position] for key, ended in zip(space.identities, space.ended, strict=True)]
     if not all(map(_is_number, values)):
         return None
     clock = np.array(values, dtype=float)
@@ -101,7 +101,7 @@ def _only(space: StateSpace, leader: list[int]) -> StateSpace:
         observations=[space.observations[i] for i in kept],
         ended=[space.ended[i] for i in kept],
         saved=[space.saved[i] for i in kept],
-        memories=[space.memories[i] for i in kept],
+        identities=[space.identities[i] for i in kept],
         start=start,
         source=np.searchsorted(kept, source),
         target=np.searchsorted(kept, target),

@@ -1,4 +1,4 @@
-"""The transition table that some environments have, and the longest way through a state space."""
+"""The transition table that some environments have, and the longest episode of a state space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKED_STEPS = 1_000
 
 
 def read_transition_table(env: Any, actions: Sequence[Any]) -> StateSpace | None:
-    """Return the state space in ``env.P``, or None if there is no table that the environment keeps to."""
+    """Return the state space in ``env.P``; None if there is no such table, or the environment does not follow it."""
     table, first = getattr(env, "P", None), getattr(env, "initial_state_distrib", None)
     if table is None or first is None or getattr(env, "fickle_passenger", False):  # a passenger not in the table
         return None
@@ -59,7 +59,7 @@ def read_transition_table(env: Any, actions: Sequence[Any]) -> StateSpace | None
 
 
 def _keeps_to(env: Any, actions: Sequence[Any], rows: dict[tuple[int, int], Any]) -> bool:
-    """Return whether the environment, tried out for a while, does only what the table says; it is left as it was."""
+    """Return whether the environment follows the table over many random steps; it is left as it was."""
     before = dict(vars(env))
     rng = np.random.default_rng(0)
     try:
@@ -80,7 +80,7 @@ def _keeps_to(env: Any, actions: Sequence[Any], rows: dict[tuple[int, int], Any]
 
 
 def longest_episode(space: StateSpace) -> int | None:
-    """Return how many steps the longest episode has, or None if there are ways in a circle."""
+    """Return the number of steps of the longest episode, or None if the state space has a cycle."""
     if space.steps is not None:
         return space.steps
     count = len(space.ended)

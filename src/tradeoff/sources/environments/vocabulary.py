@@ -1,4 +1,4 @@
-"""What people call the states, actions and rewards of environments: those that come with gymnasium and mo-gymnasium."""
+"""Names for the states, actions and rewards of the environments of gymnasium and mo-gymnasium."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_VECTOR = 8  # observations with more numbers are numbered
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What an environment's parts are called; ``describe(env, observation)`` names a state."""
+    """Names for the parts of an environment; ``describe(env, observation)`` names a state."""
 
     describe: Callable[[Any, Any], Described]
     actions: Sequence[str] = ()
@@ -29,7 +29,7 @@ class Vocabulary:
 
 
 def vocabulary_of(env: Any) -> Vocabulary:
-    """Return what the parts of an (unwrapped) environment are called."""
+    """Return the vocabulary of an (unwrapped) environment."""
     kind = type(env)
     if kind.__module__.startswith(("gymnasium.", "mo_gymnasium.")) and kind.__name__ in VOCABULARIES:
         return VOCABULARIES[kind.__name__]
@@ -38,7 +38,7 @@ def vocabulary_of(env: Any) -> Vocabulary:
 
 
 def name_states(env: Any, words: Vocabulary, space: StateSpace) -> tuple[tuple[str, ...], dict[str, Place], list[str]]:
-    """Return a name for each state, different for each, where states are, and what there is to say about it."""
+    """Return a unique name for each state, the locations of states, and notes about them."""
     described = [words.describe(env, observation) for observation in space.observations]
     names = [name or f"state {i}" for i, (name, _) in enumerate(described)]
     going = {name for name, ended in zip(names, space.ended, strict=True) if not ended}
@@ -66,13 +66,13 @@ def name_states(env: Any, words: Vocabulary, space: StateSpace) -> tuple[tuple[s
 
 
 def _differences(space: StateSpace, group: Sequence[int]) -> list[str]:
-    """Return what tells states apart that look alike: the attributes in which they differ."""
+    """Return the attributes in which states that look alike differ."""
     if not space.known or space.ended[group[0]]:
         return [f", state {i}" for i in group]
     differing = [
         position
         for position in range(len(space.known))
-        if len({frozen(space.memories[i][position]) for i in group}) > 1
+        if len({frozen(space.identities[i][position]) for i in group}) > 1
     ]
     return [
         "".join(
@@ -87,7 +87,7 @@ def _describe_plainly(env: Any, observation: Any) -> Described:
 
 
 def plain_words(observation: Any) -> str:
-    """Return an observation in words; nothing if it is too long for that.
+    """Return an observation in words; "" if it is too long.
 
     >>> plain_words(5), plain_words(np.array([1, 2])), plain_words({"bottles_left": 2})
     ('state 5', '(1, 2)', 'bottles left 2')

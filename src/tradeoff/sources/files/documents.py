@@ -124,7 +124,7 @@ _TABLE = re.compile(r"^[ \t]*+\[[^,\n]*\][ \t]*+(?:#.*)?$", re.MULTILINE)
 
 
 def check_toml(text: str) -> None:
-    """Refuse what the TOML reader would take very long for, or not survive."""
+    """Refuse a text that would take the TOML reader very long, or crash it."""
     for found in _DOTTED.finditer(text):
         dots = found.group().count(".")
         if dots > DEEPEST_KEY:
@@ -162,11 +162,11 @@ def check_document(document: Mapping[str, Any], source: str) -> None:
             raise ProblemError(
                 f"{source}: it has {count:,} {what}; at most {MOST_KEYS:,} are read: is it the right file?"
             )
-    # What is long is checked below or when its rows are read; the schema, which is slow, sees the beginning of it.
+    # Validation is slow: it sees the beginning of long parts, which are checked below or when their rows are read.
     sample = {key: value if key == "objectives" else _beginning(value) for key, value in document.items()}
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     errors = list(validator.iter_errors(sample))
-    # A mistake in one entry also makes its neighbours "unevaluated": say the mistake itself.
+    # A mistake in one entry also makes its neighbours "unevaluated": report the mistake itself.
     causes = [error for error in errors if error.validator != "unevaluatedProperties"] or errors
     found = jsonschema.exceptions.best_match(causes)
     if found is not None:
@@ -188,7 +188,7 @@ def _beginning(value: Any) -> Any:
 
 
 def _check_all(document: Mapping[str, Any], source: str) -> None:
-    """Check every entry of what may be long; the schema has seen that the first are right."""
+    """Check every entry of the parts that may be long; the schema has checked their beginnings."""
     for key in ("states", "actions", "ends"):
         _check_texts(document.get(key, ()), f"{source}: {key}")
     for label, texts in document.get("labels", {}).items():

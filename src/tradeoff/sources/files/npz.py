@@ -29,10 +29,10 @@ from tradeoff.sources.messages import shortened
 
 FORMAT = "tradeoff-npz/1"
 LAYER_ARRAYS = ("state_ptr", "action", "choice_ptr", "target", "prob", "reward", "branch_reward")
-# Arrays of a model hold pointers, which do not compress a lot: what unpacks to far more is made to do harm.
+# Arrays of a model hold pointers, which do not compress well: a file that unpacks to far more is malicious.
 SURELY_QUICK = 256 << 20
 MOST_PACKED = 200
-# What reading a file that is damaged, or made to do harm, may raise.
+# What reading a damaged or malicious file may raise.
 DAMAGES = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, OSError, EOFError, ValueError, LookupError,
     TypeError, AttributeError, ArithmeticError, RuntimeError, SyntaxError,

@@ -131,7 +131,7 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
 
 
 def known_places(mdp: MDP) -> dict[str, tuple[float, float]]:
-    """Return the places of the states that there are; those left out as unreachable may have had one, too."""
+    """Return the places of the states; states that were left out as unreachable are skipped."""
     known = set(mdp.states) if mdp.places else set()
     return {state: (float(x), float(y)) for state, (x, y) in mdp.places.items() if state in known}
 

@@ -1,4 +1,4 @@
-"""GraphML files, read by an own small reader: every value stays a text, and nothing is fetched, expanded or nested."""
+"""A reader of GraphML files: every value stays a text, and nothing is fetched, expanded or nested."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_graphml(path: Path) -> Graph:
 
 
 def refusal(error: Exception) -> str:
-    """Return in words why the parser stopped: a declaration that is forbidden, or an encoding that nobody knows."""
+    """Return why the parser stopped: a forbidden declaration, or an unknown encoding."""
     match type(error).__name__:
         case "DTDForbidden":
             what = "a document type (<!DOCTYPE ...>)"
@@ -78,7 +78,7 @@ class _Reader:
             self.above.pop()
             self.end(name, element)
             if name not in ("default", "data"):
-                element.clear()  # what is done is forgotten, or a large file would be held twice
+                element.clear()  # otherwise a large file would be in memory twice
         if self.directed is None:
             raise ProblemError(f"{self.path}: there is no <graph> in it; is it the right file?")
         for node in self.graph.nodes:
@@ -127,7 +127,7 @@ class _Reader:
             case "node":
                 node = element.get("id")
                 if node is None or node in self.graph.nodes:
-                    what = "no id" if node is None else f"the id {shortened(node)}, which another has, too"
+                    what = "no id" if node is None else f"the id {shortened(node)}, which another node has"
                     raise ProblemError(f"{self.path}, node {len(self.graph.nodes) + 1}: has {what}; give each its own")
                 self.graph.nodes[node] = self.data
             case "edge":

@@ -17,7 +17,7 @@ from tradeoff.model import Objective, Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files.columns import number
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.networks.graph import Graph, Values
 from tradeoff.sources.networks.graphml import read_graphml
 from tradeoff.sources.networks.locations import Places
@@ -160,7 +160,7 @@ def _objectives(graph: Graph, given: object, scenarios: list[str], notes: list[s
 
 
 def _check_known(graph: Graph, objective: str, scenarios: list[str]) -> None:
-    """Refuse an objective that is an attribute of no edge at all."""
+    """Refuse an objective that no edge has as an attribute."""
     names = [objective, *(f"{objective}_{scenario}" for scenario in scenarios)]
     if any(name in values for _, _, values in graph.edges for name in names):
         return
@@ -225,7 +225,7 @@ def _scenarios(given: object) -> tuple[list[str], Vector]:
 
 def _node(graph: Graph, places: Places, what: str, given: object, index: Mapping[str, int], notes: list[str]) -> int:
     """Return the number of the node that is meant: by its id, or the nearest to "x,y"."""
-    some = ", ".join(repr(node) for node in list(index)[:SHOWN]) + (", ..." if len(index) > SHOWN else "")
+    some = listing(index)
     if given is None:
         raise ArgumentError(f"say which node is the {what}, such as {what}=ID or {what}=x,y; nodes are {some}")
     text = str(given).strip()

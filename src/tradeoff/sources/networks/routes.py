@@ -1,7 +1,7 @@
 """Routes through a network as a problem: by shortest paths where all amounts are costs, by an MDP in steps otherwise.
 
 All that counts for a linear preference is the expected amount on each edge. Where less is better of everything and no
-amount is negative, a route that is best for some weights is a shortest path, and passing a place twice never helps:
+amount is negative, a route that is best for some weights is a shortest path, and visiting a node twice never helps:
 ``Routes`` finds such paths by Dijkstra's method, exactly and without a bound on their length. Otherwise going round in
 circles may pay, so that the number of steps must be limited: ``steps_mdp``.
 """
@@ -106,7 +106,7 @@ class ShortestPaths:
 
 
 class Routes(PointSet):
-    """The routes through a network that are best for somebody; all amounts are costs that add up along the way."""
+    """The routes through a network that are best for some weights; all amounts are costs that add up along the way."""
 
     def __init__(self, network: Network, objectives: Sequence[Objective], *, name: str, title: str = "") -> None:
         self.network = network
@@ -228,7 +228,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
     """Return the network as an MDP: states are nodes, actions are edges, and the destination is always reached.
 
     ``hops`` is the least number of edges from each node to the destination. At step t only edges are allowed from whose
-    end the destination can be reached in the steps that are left; so nobody saves anything by not arriving.
+    end the destination can be reached in the remaining steps; so not arriving never saves anything.
     """
     count = len(network.chances)
     source, target = np.repeat(network.source, count), np.repeat(network.target, count)

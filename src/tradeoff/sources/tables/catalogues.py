@@ -13,7 +13,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Matrix, Objective
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sources.limits import MOST_KEYS
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import flag, parse_objectives
 from tradeoff.sources.tables.cells import DATES, Kind, amount, decimal_mark, heading, kind_of
 from tradeoff.sources.tables.dominance import undominated
@@ -82,7 +82,7 @@ def _check_rows(table: Sheet) -> None:
 
 
 def _check_items(table: Sheet) -> None:
-    """Refuse a table whose rows are the steps of a log or the transitions of a model: nobody chooses among them."""
+    """Refuse a table whose rows are the steps of a log or the transitions of a model, which are not choices."""
     heads = {head.name.lower() for head in table.headings}
     if {"episode", "step", "state", "action"} <= heads:
         raise ProblemError(
@@ -107,7 +107,7 @@ def _check_left_out(table: Sheet) -> None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is an objective; ``assumed`` if nobody said which direction is better."""
+    """A column that is an objective; ``assumed`` if no direction was given."""
 
     index: int
     objective: Objective
@@ -207,13 +207,13 @@ TRUTHS = {"true", "false", "yes", "no", ""}
 
 
 def direction_notes(columns: Iterable[Column]) -> list[str]:
-    """Return a note about the objectives whose direction nobody gave."""
-    assumed = [shortened(column.objective.name) for column in columns if column.assumed]
+    """Return a note about the objectives whose direction was assumed."""
+    assumed = [column.objective.name for column in columns if column.assumed]
     if not assumed:
         return []
-    some = ", ".join(assumed[:8]) + (", ..." if len(assumed) > 8 else "")
     return [
-        f"more is taken to be better for {some}; if less is, say so in the head with (min), or with objectives=NAME:min"
+        f"more is taken to be better for {listing(assumed)}; if less is, say so in the head with (min), or with "
+        "objectives=NAME:min"
     ]
 
 

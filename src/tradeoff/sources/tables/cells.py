@@ -1,4 +1,4 @@
-"""Cells as people write them: a number only where there is one way to read it, and headers with unit and direction."""
+"""Cells as people write them: a number is accepted only if it can be read in one way; headers have units and directions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tradeoff.model import Objective
 from tradeoff.sources.messages import shortened
 
 CURRENCIES = "$€£¥₹₽₩¢"
-# What people write where they have no value.
+# What people write for a missing value.
 MISSING = {"", "-", "–", "—", "\u2212", "?", "na", "n/a", "#n/a", "null", "none"}
-# What stands where a number should be, but is none.
+# Not a number, where one should be.
 BROKEN = {"nan", "inf", "infinity", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"}
 LONGEST_NUMBER = 400  # characters; what is longer is a text
 DATES = (datetime.date, datetime.time, datetime.timedelta)
@@ -56,7 +56,7 @@ def decimal_mark(value: object) -> Literal[".", ","] | None:
 
 
 def _signed(text: str) -> str:
-    """Return a text with the minus that computers read: typesetters write U+2212."""
+    """Return a text with an ASCII minus in place of U+2212, which typesetters write."""
     return text.strip().replace("\u2212", "-")
 
 
@@ -135,14 +135,14 @@ def kind_of(cell: object, decimal: str | None = None) -> Kind:
 
 
 def complaint(cell: object, decimal: str | None = None) -> str:
-    """Return why a cell is no number, and what to do about it."""
+    """Return why a cell is not a number, and what to do about it."""
     found = shortened(cell)
     text = _signed(cell) if isinstance(cell, str) else ""
     kind = kind_of(cell, decimal)
     rules: list[tuple[bool, str]] = [
         (cell is None or text == "" == cell, "the cell is empty; fill it in, or remove the row"),
-        (kind is Kind.MISSING, f"{found} is no value; fill it in, or remove the row"),
-        (isinstance(cell, bool), f"{found} is no number; write 1 or 0 to weigh it"),
+        (kind is Kind.MISSING, f"{found} is not a value; fill it in, or remove the row"),
+        (isinstance(cell, bool), f"{found} is not a number; write 1 or 0 to weigh it"),
         (isinstance(cell, DATES), f"{cell} is a date or a time; write a number, such as a count of days"),
         (text.startswith("#"), f"{found} is the error of a formula; correct the formula"),
         (

@@ -15,7 +15,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library, listed, parse_objectives, whole
 from tradeoff.sources.tables.catalogues import all_columns, chosen_columns, direction_notes
 from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
@@ -37,7 +37,7 @@ def read_log(
     separator: object = None,
     decimal: object = None,
 ) -> MDP:
-    """Return the model that a table of logged steps shows: what was seen, in the shares in which it was seen.
+    """Return the model estimated from a table of logged steps: probabilities are observed frequencies.
 
     The columns are episode, step, state, action, next (or "next state") and one of numbers per objective, with unit and
     direction in the head. ``horizon`` is the longest episode, ``start`` where episodes began, unless given.
@@ -60,9 +60,9 @@ def read_log(
     rows = zip(named["episode"], steps, named["state"], named["action"], zip(*amounts, strict=True), named["next"],
                strict=True)  # fmt: skip
     notes = direction_notes(columns)
-    left = [shortened(table.headings[i].text) for i in rest if i not in [column.index for column in columns]]
+    left = [table.headings[i].text for i in rest if i not in [column.index for column in columns]]
     if left:
-        notes.append(f"columns that were not used: {', '.join(left[:8])}{', ...' if len(left) > 8 else ''}")
+        notes.append(f"columns that were not used: {listing(left)}")
     aims = [column.objective for column in columns]
     return _learned(list(rows), aims, horizon, start, Path(path).stem, str(path), notes)
 
@@ -108,7 +108,7 @@ def _learned(
     source: str,
     notes: Sequence[str],
 ) -> MDP:
-    """Return the model that the steps show, with notes that it is estimated."""
+    """Return the model estimated from the steps, with notes that say so."""
     details: dict[str, Any] = {} if start is None else {"start": start}
     if horizon is not None:
         details["horizon"] = whole("horizon", horizon)
@@ -144,7 +144,7 @@ class MinariOptions:
 
 
 def read_minari(name: str, options: MinariOptions) -> MDP:
-    """Return the model that a Minari dataset on this machine shows; nothing is downloaded."""
+    """Return the model estimated from a Minari dataset on this machine; nothing is downloaded."""
     minari = library("minari", "minari", "reading a Minari dataset")
     folder = Path(library("minari.storage.datasets_root_dir", "minari", "reading").get_dataset_path(name)) / "data"
     _check_about(folder / "metadata.json", name)
@@ -156,7 +156,7 @@ def read_minari(name: str, options: MinariOptions) -> MDP:
 
 
 def _check_about(path: Path, name: str) -> None:
-    """Refuse a dataset that is not there, too large, or would run a program to find out what it holds."""
+    """Refuse a dataset that is missing, too large, or would have its environment made to learn what it holds."""
     if not path.is_file():
         raise ProblemError(
             f"there is no Minari dataset {name!r} in {path.parent.parent.parent}; `minari list local` lists those there "
@@ -174,7 +174,7 @@ def _check_about(path: Path, name: str) -> None:
 
 
 def from_minari(dataset: Any, options: MinariOptions) -> MDP:
-    """Return the model that a Minari dataset shows. Its observations are the states, which must be whole numbers."""
+    """Return the model estimated from a Minari dataset. Its observations are the states, which must be whole numbers."""
     if dataset.total_steps > MOST_STEPS:
         raise ProblemError(
             f"the dataset {dataset.id!r} has {dataset.total_steps:,} steps; at most {MOST_STEPS:,} are read: take some of "
@@ -204,7 +204,7 @@ def from_minari(dataset: Any, options: MinariOptions) -> MDP:
     if passed:
         notes.append(
             f"{len(passed)} states ended some episodes but not others, and the model goes on from there: "
-            f"{', '.join(map(repr, passed[:3]))}"
+            f"{listing(passed, 3)}"
         )
     return _learned(rows, aims, options.horizon, options.start, dataset.id, f"the dataset {dataset.id!r}", notes)
 

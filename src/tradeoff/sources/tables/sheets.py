@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.ram import check_fits
 from tradeoff.sources.markup import check_markup, is_markup
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.cells import (
@@ -37,7 +37,7 @@ MOST_ROWS = 1 << 20  # as in Excel
 MOST_COLUMNS = 1 << 14
 MOST_CELLS = 20_000_000
 LARGEST_WORKBOOK = 1 << 30  # unpacked
-# A workbook is text that repeats itself, but what unpacks to far more than this is made to do harm.
+# Workbooks compress well, but one that unpacks to far more than this is malicious.
 SURELY_QUICK = 64 << 20
 MOST_PACKED = 100
 BYTES_PER_CELL = 100  # that a cell of a Parquet file takes in memory, about
@@ -50,7 +50,7 @@ CHOOSE = "choose other columns with objectives=NAME:min,NAME:max"
 
 @dataclass(frozen=True)
 class Sheet:
-    """The columns of a table; every cell knows its place. Cells of text files are texts, others what they are."""
+    """The columns of a table, with the location of every cell. Cells of text files are texts; others keep their types."""
 
     source: str
     headings: list[Heading]
@@ -73,7 +73,7 @@ class Sheet:
     @cached_property
     def found(self) -> str:
         """The heads of the columns, for messages."""
-        return ", ".join(shortened(h.text) for h in self.headings[:12]) + (", ..." if len(self.headings) > 12 else "")
+        return listing((head.text for head in self.headings), 12)
 
     @cached_property
     def unread(self) -> list[str]:
@@ -112,7 +112,7 @@ class Sheet:
                     f"{self.place(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
                 )
             found.append(value)
-        # Where semicolons separate cells, commas are decimal marks and points separate thousands, or nobody knows.
+        # Where semicolons separate cells, commas are probably decimal marks, and points may separate thousands.
         if self.separator == ";" and decimal is None:
             pointed = [row for row, cell in enumerate(cells) if isinstance(cell, str) and "." in cell]
             if pointed and all(looks_grouped(cells[row]) for row in pointed):
@@ -123,7 +123,7 @@ class Sheet:
         return found
 
     def _hint(self, column: int, cell: object) -> str:
-        """Return what may explain why a cell is no number."""
+        """Return what may explain why a cell is not a number."""
         match kind_of(cell):
             case Kind.MISSING:
                 return self.advice
@@ -148,7 +148,7 @@ def read_sheet(path: Path, *, sheet: object = None, separator: object = None, le
     suffix = path.suffix.lower()
     is_workbook, is_text = suffix in (".xlsx", ".xlsm"), suffix not in (".xlsx", ".xlsm", ".parquet")
     if sheet is not None and not is_workbook:
-        raise ArgumentError(f"{path} is no workbook, so that it has no sheet {shortened(sheet)}; leave sheet out")
+        raise ArgumentError(f"{path} is not a workbook, so it has no sheet {shortened(sheet)}; leave sheet out")
     if separator is not None and not is_text:
         raise ArgumentError(f"{path} has no separators; leave separator out")
     if is_workbook:
@@ -159,7 +159,7 @@ def read_sheet(path: Path, *, sheet: object = None, separator: object = None, le
 
 
 def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, **details: Any) -> Sheet:
-    """Return the sheet of numbered rows, the first of which names the columns; all are checked to fit it."""
+    """Return the sheet of numbered rows; the first names the columns, and all must be as long."""
     numbered = list(rows)
     if not numbered:
         raise ProblemError(f"{source} is empty; its first {counted} must name the columns")
@@ -196,7 +196,7 @@ def _of_columns(
 
 
 def _checked(rows: Iterable[tuple[int, Sequence[object]]], source: str) -> Iterator[tuple[int, Sequence[object]]]:
-    """Yield rows until there are more than anybody can be asked about."""
+    """Yield the rows; refuse a table that is too large."""
     cells = 0
     for count, (number, row) in enumerate(rows):
         cells += len(row)
@@ -208,7 +208,7 @@ def _checked(rows: Iterable[tuple[int, Sequence[object]]], source: str) -> Itera
 def _refuse(source: str) -> NoReturn:
     raise ProblemError(
         f"{source} is too large; at most {MOST_ROWS:,} rows, {MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells are read: "
-        "leave out what nobody would choose"
+        "leave out what would not be chosen"
     )
 
 
@@ -216,7 +216,7 @@ def _refuse(source: str) -> NoReturn:
 
 
 def _text(path: Path, suffix: str, separator: object) -> Sheet:
-    text = read_text(path, "leave out what nobody would choose")
+    text = read_text(path, "leave out what would not be chosen")
     said, text = _said_separator(path, text)
     if suffix == ".tsv" and said is None:
         said = "\t"
@@ -277,10 +277,10 @@ def _workbook(path: Path, name: str | None) -> Sheet:
     _check_workbook(path)
     try:
         with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and other extensions that do not matter here
+            warnings.simplefilter("ignore")  # about styles and other extensions
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             made = book[_sheet_name(path, book, name)]
-            made.reset_dimensions()  # what a workbook says about its size is not always true
+            made.reset_dimensions()  # the size that a workbook states is not always right
             return _sheet(
                 f"{path}, sheet {shortened(made.title)}",
                 tracked(_padded(path, made.iter_rows(values_only=True)), f"Reading {path.name}"), "row",
@@ -334,7 +334,7 @@ def _sheet_name(path: Path, book: Any, name: str | None) -> str:
 
 
 def _padded(path: Path, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, Sequence[object]]]:
-    """Yield the rows that are not empty, all as long as the first of them, the head; cells beyond it stay an error."""
+    """Yield the rows that are not empty, padded to the length of the first; longer rows are left as they are."""
     width = 0
     for number, row in _checked(enumerate(rows, start=1), str(path)):
         last = next((i for i in range(len(row), 0, -1) if not _blank(row[i - 1])), 0)
@@ -366,8 +366,8 @@ def _parquet(path: Path, leave_out: bool) -> Sheet:
             if odd and not (leave_out and names):
                 raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write a table of numbers and texts")
         columns: list[list[object]] = [[] for _ in names]
-        # Texts are kept once, however often they are repeated: a small file can stand for a lot of them.
-        # That cannot be done where a text says only how it differs from the one before, however long that is.
+        # Repeated texts are kept once: a small file can contain very many of them.
+        # That is not possible where texts are stored as differences from the one before.
         shared = _shares_prefixes(about)
         with parquet.ParquetFile(path, read_dictionary=[] if shared else texts) as file:
             read, size, chosen = 0, 0, list(dict.fromkeys(names)) if odd else None
