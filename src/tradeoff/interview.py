@@ -188,10 +188,17 @@ class Interview:
     def _is_current(self) -> bool:
         return not self._unseen and not self._untold and self._run is not None
 
+    @property
+    def known(self) -> bool:
+        """Whether the next question takes no time: it is found already, or in the strategy's cache."""
+        if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
+            return False
+        return all(isinstance(e, Answered | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+
     def _think(self) -> Run:
         """Bring the strategy to where the log is."""
         if not self._is_current():
-            with self.thinking():
+            with contextlib.nullcontext() if self.known else self.thinking():
                 self._take_in()
                 self._advance()
         assert self._run is not None

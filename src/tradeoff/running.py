@@ -26,6 +26,7 @@ class Run:
         self.step: Step | None = None  # the question it waits at; None at its end
         self._final: Recommendation | None = None
         self._found: Recommendation | None = None
+        self._recalled = False  # whether this step was found in the strategy's cache
         self.conflicts: tuple[Record, ...] | None = None  # the answers that contradict each other, once computed
         self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in answers:
@@ -39,6 +40,7 @@ class Run:
             return
         _, question, reply = record
         self.used.append(record)
+        self._recalled = not foreign and self.step.knows(reply)
         self._move(lambda: self._strategy.send(ForeignAnswer(question, reply) if foreign else reply))
 
     def _move(self, move: Callable[[], Step]) -> None:
@@ -52,10 +54,14 @@ class Run:
         except StopIteration as end:
             self.step, self._final = None, end.value
 
+    def knows(self, reply: Reply) -> bool:
+        """Return whether the step after a reply is in the strategy's cache: another person gave the same answers."""
+        return self.step is not None and self.step.knows(reply)
+
     @property
     def recommended(self) -> bool:
-        """Whether the recommendation has been computed."""
-        return self._found is not None
+        """Whether the recommendation takes no time."""
+        return self._found is not None or self._recalled
 
     def recommendation(self) -> Recommendation:
         """Return what is recommended now: the final word, or the best estimate so far."""

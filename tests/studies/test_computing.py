@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.studies.test_session import COFFEE
+import tradeoff
 from tradeoff import Answer
 from tradeoff.apps.web.app import make_app
 from tradeoff.log import read_log
@@ -81,10 +81,11 @@ def test_too_many_that_wait_are_refused_and_nothing_is_lost() -> None:
 
 
 def made(queue: ComputeQueue, **given: Any) -> Sessions:
-    study = Study.of(COFFEE, "tasting", checks=False, **given)
+    problem = tradeoff.load("coffee")  # of which nothing is known yet
+    study = Study.of(problem, "tasting", checks=False, **given)
     store = InMemoryStore()
-    study.keep(store, COFFEE)
-    return Sessions(study, COFFEE, store, queue=queue)
+    study.keep(store, problem)
+    return Sessions(study, problem, store, queue=queue)
 
 
 def test_what_needs_no_computing_does_not_wait_for_those_who_compute() -> None:
@@ -115,7 +116,7 @@ def test_what_needs_no_computing_does_not_wait_for_those_who_compute() -> None:
             session.ask()
         with pytest.raises(BusyError):
             people.open()
-        restarted = Sessions(people.study, COFFEE, people.store, queue=queue)
+        restarted = Sessions(people.study, people.problem, people.store, queue=queue)
         restarted.undo(bob)  # nor does the log have to be replayed to add to it
         assert [e["event"] for e in people.events(bob)] == ["header", "question", "answer", "retraction"]
     finally:
@@ -130,7 +131,7 @@ def test_the_page_and_the_api_say_that_they_are_busy_and_the_rest_is_served() ->
     queue = ComputeQueue(slots=1, waiting=0)
     people = made(queue)
     ann, bob = people.open(), people.open()
-    app = make_app(people, COFFEE)
+    app = make_app(people, people.problem)
 
     async def ask() -> None:
         transport = httpx.ASGITransport(app=app, client=("192.0.2.1", 1))

@@ -312,10 +312,11 @@ def test_a_check_that_was_shown_when_an_answer_was_taken_back_is_noted_again() -
 
 def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
     """The way around the threads keeps the same promise: what it says is done is in the store."""
-    study = Study.of(COFFEE, "tasting", checks=False)
+    coffee = tradeoff.load("coffee")  # not the one of the other tests, of which much may be known already
+    study = Study.of(coffee, "tasting", checks=False)
     with open_store(f"sqlite:///{tmp_path / 'x.db'}") as store:
-        study.keep(store, COFFEE)
-        people = Sessions(study, COFFEE, store)
+        study.keep(store, coffee)
+        people = Sessions(study, coffee, store)
         token = people.open()
 
         def answer(session: Any) -> None:
@@ -330,4 +331,17 @@ def test_what_is_quick_is_durable_too(tmp_path: Path) -> None:
         people.answer(token, 2, Answer.SECOND)  # and the session was let go
         with pytest.raises(TurnError):
             people.at_once(token, 1, answer, lambda session: True)
+        # A second person who gives the same answer is asked the next question at once, in the same write.
+        second = people.open()
+
+        def answer_and_ask(session: Any) -> None:
+            session.tell(1, Answer.FIRST)
+            session.ask_if_known()
+
+        done = people.at_once(second, 1, answer_and_ask, lambda session: session.state.shown is not None)
+        assert done is not None and done[1] is not None
+        done[1].result()
+        assert [e["event"] for e in people.events(second)] == ["header", "question", "answer", "question"]
+        with people.session(second) as session:
+            assert session.ready
         assert people.at_once("nobody", 1, answer, lambda session: True) is None

@@ -197,9 +197,17 @@ class Session:
         """The turn of the current question, or of the one to come."""
         return self.state.turn
 
+    def ask_if_known(self) -> None:
+        """Ask the next question if that takes no time, so that it is stored together with the last answer."""
+        if self.ready:
+            self.ask()
+
     @property
     def ready(self) -> bool:
-        """Whether the next question and the recommendation are known, so that looking takes no time."""
+        """Whether the next question and the recommendation take no time."""
+        if not self.interview.known:
+            return False
+        self.interview.next()  # from the cache
         return self.interview.ready and (self._pair is not None or self._due() != "dominated")
 
     @property

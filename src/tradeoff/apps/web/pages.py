@@ -97,6 +97,7 @@ async def answer(request: Request) -> Response:
 
     def tell(session: Session) -> int:
         session.tell(turn, session.shown(turn).reply(said))
+        session.ask_if_known()
         return session.turn
 
     try:
