@@ -29,7 +29,7 @@ LOGS = sorted(HERE.glob("log-*.jsonl"))
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
 def test_an_event_is_written_as_it_was_read(path: Path) -> None:
-    header, *events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    header, *events = read_log(path.read_text(encoding="utf-8"))
     written = [event_of(event, place).to_json() for place, event in enumerate(events, start=2)]
     for event, again in zip(events, written, strict=True):
         if "left" not in event:
@@ -107,7 +107,8 @@ def test_an_edited_question_is_refused_unless_another_version_asked_it(strategy:
             with pytest.raises(LogError, match="event 4 of the log"):
                 Interview.resume(load("coffee"), events)
         else:
-            assert len(Interview.resume(load("coffee"), events).answers) == 4
+            resumed = Interview.resume(load("coffee"), events)
+            assert len(resumed.answers) == 4 or resumed.finished  # it counts, and may be enough to be sure
     assert events[0]["version"] != VERSION
 
 

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 from tests import processes
 from tests.web.servers import TOOL, Server, begin, environment, turn_of
+from tests.web.test_postgresql import listeners
 from tradeoff import Catalogue, Objective, load, save
 from tradeoff.apps.cli.main import main
 from tradeoff.interview import read_log
@@ -383,3 +384,20 @@ def test_ctrl_c_before_it_is_ready_ends_it_without_a_traceback(folder: Path) -> 
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=processes.PATIENCE)
     assert process.returncode in (0, 130) and "Traceback" not in error, error
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="listeners are counted as Linux shows them")
+def test_a_store_that_several_processes_can_write_to_takes_several_workers(folder: Path) -> None:
+    """The store decides, not its name."""
+    words = ("serve", "dependent", *PAPER, "--store", "folder:logs", "--workers", "2")
+    with Server(folder, *words) as server:
+        processes.until(lambda: listeners(server.port) == 2, "two processes that listen")
+        with server.client() as client:
+            token = client.post("/api/interviews").json()["id"]
+        for turn in range(1, 9):
+            with server.client() as client:  # a new connection each time: the kernel chooses the process anew
+                sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": "first"})
+            assert sent.status_code == 200, sent.text
+    with open_store("folder:logs") as store:
+        (name,) = Study.names(store)
+        assert [event["event"] for event in store.read(name, token)].count("answer") == 8

@@ -19,7 +19,7 @@ import pytest
 import tradeoff
 from tests import processes
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
-from tradeoff.problems import memory
+from tradeoff.problems import ram
 from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
@@ -82,19 +82,19 @@ def test_limits_of_containers_count(
     cgroup(root / "jobs" / "mine", **{limit: 600 << 20, usage: 100 << 20, "memory__stat": f"anon 1\n{stat} 0"})
     cgroup(root / "jobs", **{limit: 1000 << 20, usage: 900 << 20, "memory__stat": f"anon 1\n{stat} {100 << 20}"})
     cgroup(root, **{limit: "max" if not under else 9223372036854771712, usage: 5})
-    found = memory.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")
+    found = ram.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")
     assert [entry[0] for entry in found] == [600 << 20, 1000 << 20]
-    monkeypatch.setattr(memory, "limited_cgroups", lambda: found)
-    assert memory.memory_limit() == int(0.9 * (200 << 20))
+    monkeypatch.setattr(ram, "limited_cgroups", lambda: found)
+    assert ram.memory_limit() == int(0.9 * (200 << 20))
     with pytest.raises(TooLargeError):
-        memory.check_fits(200 << 20, "a model")
+        ram.check_fits(200 << 20, "a model")
 
 
 def test_a_container_that_shows_only_its_own_group(tmp_path: Path) -> None:
     (tmp_path / "cgroup").write_text("0::/kubepods/on-the-host-only\n")
     cgroup(tmp_path / "fs", memory__max=1 << 30, memory__current=0)
-    assert [entry[0] for entry in memory.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")] == [1 << 30]
-    assert memory.limited_cgroups(tmp_path / "none", tmp_path / "fs") == []
+    assert [entry[0] for entry in ram.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")] == [1 << 30]
+    assert ram.limited_cgroups(tmp_path / "none", tmp_path / "fs") == []
 
 
 LIMITED = """
@@ -111,7 +111,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_limit_of_address_space_counts() -> None:
-    done = python("from tradeoff.problems.memory import memory_limit; print(memory_limit())")
+    done = python("from tradeoff.problems.ram import memory_limit; print(memory_limit())")
     assert 0 < int(done.stdout) < 3 << 30, done.stderr
 
 

@@ -24,7 +24,6 @@ HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 
 HOLDER = """
 import sys
-import time
 from tradeoff.stores import open_store
 with open_store(sys.argv[1]) as store:
     store.create("people", "ann", [{"event": "header"}])

@@ -169,7 +169,7 @@ def test_the_dominated_pair_is_dominated(seed: int) -> None:
     problem = Catalogue(rng.integers(0, 4, size=(rng.integers(1, 9), rng.integers(1, 5))).astype(float))
     difference = dominated_pair(problem).difference
     assert difference.min() >= 0
-    matters = problem.frame.matters
+    matters = problem.gain_scale.matters
     assert difference.max() > 0 or not matters.any()
 
 

@@ -273,14 +273,14 @@ def test_a_worker_that_dies_is_reported_and_replaced_also_while_the_database_is_
             said = lambda: server.output.read_text(encoding="utf-8")  # noqa: E731
             (first,) = workers(server)
             os.kill(first, signal.SIGKILL)
-            until(lambda: listeners(server.port) == 2 and workers(server) not in ([], [first]), 120)
+            until(lambda: listeners(server.port) == 2 and workers(server) not in ([], [first]))
             assert "a worker process ended (signal 9); another one is started" in said()
             database.stop()
             (second,) = workers(server)
             os.kill(second, signal.SIGKILL)
-            until(lambda: "error: a worker process cannot serve" in said(), 120)
+            until(lambda: "error: a worker process cannot serve" in said())
             database.start()
-            until(lambda: listeners(server.port) == 2, 120)
+            until(lambda: listeners(server.port) == 2)
             with server.client() as client:
                 token = client.post("/api/interviews").json()["id"]
             for turn in (1, 2, 3):

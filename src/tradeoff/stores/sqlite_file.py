@@ -41,7 +41,7 @@ _mutex = threading.Lock()
 
 
 class SqliteFile:
-    """An SQLite database file that a store uses; ``write`` makes sure that no other store writes to it."""
+    """The file of an open SQLite database; with ``write`` no other process or store can write to it."""
 
     def __init__(self, path: Path, *, write: bool) -> None:
         self.path = path
@@ -65,12 +65,12 @@ class SqliteFile:
             raise
 
     def _check_folder(self, write: bool) -> None:
-        """Raise a StoreError unless the file is there or can be made."""
+        """Raise a StoreError unless the file exists or can be created."""
         if not write and not self.path.exists():
             raise StoreError(f"there is no database {self.path}; check the name")
         if not self.path.parent.is_dir():
             raise StoreError(
-                f"there is no folder {str(self.path.parent)!r} for the database {self.path.name}; make it first"
+                f"there is no folder {str(self.path.parent)!r} for the database {self.path.name}; create it first"
             )
         log = _beside(self.real, "wal")
         if _size(log) and not _size(self.real):
@@ -83,7 +83,7 @@ class SqliteFile:
         return f"{self.path} is in use by another server or program"
 
     def _open_and_lock(self) -> None:
-        """Open the file, private if it is new, and lock it."""
+        """Open the file, which is private if it is new, and lock it."""
         try:
             self._descriptor = os.open(self.real, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as error:
@@ -104,13 +104,13 @@ class SqliteFile:
     # --- watching -----------------------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Remember the file and SQLite's two files beside it as they are now; there must be an open connection."""
-        for path in (self.path, _beside(self.real, "wal"), _beside(self.real, "shm")):
-            with contextlib.suppress(FileNotFoundError):  # a file system that cannot share memory has no log
+        """Remember the file and the two files that SQLite keeps beside it; call this with a connection open."""
+        for path in (self.path.absolute(), _beside(self.real, "wal"), _beside(self.real, "shm")):
+            with contextlib.suppress(FileNotFoundError):  # not every file system supports a write-ahead log
                 self._watched[path] = _inode(path.stat())
 
     def check(self) -> None:
-        """Raise a StoreError if what was opened is no longer at its path. From then on it is always raised."""
+        """Raise a StoreError if one of the files is no longer at its path, and from then on always."""
         for path, opened in self._watched.items():
             try:
                 found = _inode(path.stat())
@@ -119,29 +119,33 @@ class SqliteFile:
             if found != opened and not self.lost:
                 self.lost = (
                     f"{path} was {'replaced' if found else 'moved or deleted'} while the server was using it, so nothing "
-                    f"more is saved; stop the server, put the file back and start again"
+                    "more is saved; stop the server, put the file back and start again"
                 )
         if self.lost:
             raise StoreError(f"the answer was not saved: {self.lost}")
 
     def rescue(self, connection: sqlite3.Connection) -> None:
-        """Bring everything that was committed to a place where it can be found; ``connection`` still has it."""
+        """Save what was committed before the file was lost; ``connection`` was opened before that."""
         if self._rescued:
             return
-        self._rescued = True
         try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # from the log into the file, wherever that is now
-            self.lost += "; everything acknowledged before is in that file"
+            # From the log into the file, wherever that is now.
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:  # a reader needs the log; the next call tries again
+                return
+            where = "the database file"
             if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
                 target = self.real.with_name(f"{self.real.name}.rescued-{datetime.now(UTC):%Y%m%dT%H%M%S}")
                 copy_database(connection, target)
-                self.lost += f", and since that file is deleted, in the copy {target}"
+                where = f"the copy {target}, because the database file is deleted"
+            self.lost += f"; everything acknowledged before is in {where}"
         except (sqlite3.Error, OSError, StoreError, ArgumentError) as error:
-            self.lost += f"; what was acknowledged before could not be brought into it: {error}"
+            self.lost += f"; what was acknowledged before could not be copied to the database file: {error}"
+        self._rescued = True
         log.error("%s", self.lost)
 
     def close(self) -> None:
-        """Release the file; every connection of this store must be closed."""
+        """Release the file; call this after all connections are closed."""
         with _mutex:
             if self._inode is not None:
                 _users[self._inode] -= 1

@@ -16,7 +16,7 @@ from tradeoff.problems.layer import Int, build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import shortened
-from tradeoff.sources.options import Wishes, flag, listed, real, whole, wishes
+from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real, whole
 
 Mask = NDArray[np.bool_]
 
@@ -64,37 +64,37 @@ class ExplicitModel:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the caller wants of a model."""
+class ModelOptions:
+    """What is asked of a model, from the command line or from Python; checked, and turned into what it stands for.
 
-    horizon: int
-    objectives: Wishes | None
-    start: object
-    ends: object
-    renormalise: bool
+    ``horizon`` is the number of steps to plan for. ``objectives`` says which reward structures count and whether less or
+    more is better (``time:min,gain:max``). ``start`` and ``ends`` name states or labels; ``start=uniform`` makes all
+    initial states equally likely. ``renormalise`` scales probabilities that do not sum to 1.
+    """
+
+    horizon: Any = None
+    objectives: Any = None
+    start: object = None
+    ends: object = None
+    renormalise: Any = False
+
+    def __post_init__(self) -> None:
+        if self.horizon is None:
+            raise ArgumentError(
+                "the model has no number of steps of its own, and plans are made for a number of steps; give it with "
+                "horizon=20 (on the command line: --with horizon=20)"
+            )
+        object.__setattr__(self, "horizon", whole("horizon", self.horizon))
+        object.__setattr__(self, "renormalise", flag("renormalise", self.renormalise))
+        if self.objectives is not None:
+            object.__setattr__(self, "objectives", parse_objectives(self.objectives))
 
 
-def wanted(horizon: object, objectives: object, start: object, ends: object, renormalise: object) -> Wanted:
-    """Return the options that all models have, checked; there is no horizon to assume."""
-    if horizon is None:
-        raise ArgumentError(
-            "the model has no number of steps of its own, and plans are made for a number of steps; say it with "
-            "horizon=20 (on the command line: --with horizon=20)"
-        )
-    return Wanted(
-        whole("horizon", horizon),
-        None if objectives is None else wishes(objectives),
-        start,
-        ends,
-        flag("renormalise", renormalise),
-    )
-
-
-def chosen_objectives(names: Sequence[str], asked: Wishes | None) -> tuple[list[Objective], list[str]]:
+def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[Objective], list[str]]:
     """Return the reward structures that are objectives, and a note where their direction is an assumption."""
     if not names:
         raise ProblemError("it has no reward structures, so that there is nothing to choose between; add some")
-    goals: Wishes = dict.fromkeys(names) if asked is None else asked
+    goals: Goals = dict.fromkeys(names) if asked is None else asked
     for name in goals:
         if name not in names:
             known = ", ".join(map(repr, names[:20]))
@@ -111,19 +111,19 @@ def chosen_objectives(names: Sequence[str], asked: Wishes | None) -> tuple[list[
     return [Objective(name, "", goal or "max") for name, goal in goals.items()], notes
 
 
-def to_mdp(model: ExplicitModel, wanted: Wanted, **texts: Any) -> MDP:
+def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
     """Return the MDP of a model; a state's reward is earned on leaving it, at each step, as model checkers do."""
     k, count = len(model.objectives), len(model.states)
-    check_length(wanted.horizon, len(model.target))
-    check_model_fits(count, len(model.action), len(model.target), k, wanted.horizon, False)
-    start = _start(model, wanted.start)
+    check_length(options.horizon, len(model.target))
+    check_model_fits(count, len(model.action), len(model.target), k, options.horizon, False)
+    start = _start(model, options.start)
     state = np.repeat(np.arange(count), np.diff(model.state_ptr))
     branches = np.diff(model.choice_ptr)
     choice = np.repeat(np.arange(len(state)), branches)
     _check_choices(model, state, branches)
     earned, extra = _choice_rewards(model, state), _branch_rewards(model)
 
-    ended, notes = _ended(model, wanted, _idle(model, state, choice, earned, extra))
+    ended, notes = _ended(model, options, _idle(model, state, choice, earned, extra))
     if np.all((ended | (np.diff(model.state_ptr) == 0))[start > 0]):
         raise ProblemError("nothing can be earned from the start, so that there is nothing to choose; check the start")
 
@@ -138,24 +138,24 @@ def to_mdp(model: ExplicitModel, wanted: Wanted, **texts: Any) -> MDP:
         model.target[going],
         (lambda state, action: by_choice) if extra is None else (earned[choice] + extra)[going],
         states=count,
-        renormalise=wanted.renormalise,
+        renormalise=options.renormalise,
         where=place_of(model.states, action_names),
         objective_names=[o.name for o in model.objectives],
     )
     mdp = MDP(
-        [layer], horizon=wanted.horizon, start=start, states=model.states, actions=action_names,
+        [layer], horizon=options.horizon, start=start, states=model.states, actions=action_names,
         objectives=model.objectives, **texts,
     )  # fmt: skip
     mdp.notes += [*model.notes, *notes]
     return mdp
 
 
-def _ended(model: ExplicitModel, wanted: Wanted, idle: Mask) -> tuple[Mask, list[str]]:
+def _ended(model: ExplicitModel, options: ModelOptions, idle: Mask) -> tuple[Mask, list[str]]:
     """Return which states are ends, because nothing happens there or because it was asked for, and notes about them."""
     ended, notes = np.zeros(len(model.states), dtype=bool), []
-    for name in () if wanted.ends is None else _names(wanted.ends):
+    for name in () if options.ends is None else _names(options.ends):
         ended |= _states_called(name, model, "ends")
-    if wanted.ends is not None:
+    if options.ends is not None:
         notes.append(f"states that are ends of the plan because it was asked for: {ended.sum():,}")
     if idle.any():
         notes.append(f"states that only lead to themselves and earn nothing are ends of the plan: {idle.sum():,}")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
@@ -21,8 +22,8 @@ from typing import Any
 
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import GIB, memory_limit
-from tradeoff.sources.checkers.explicit_models import REFUSED, Wanted, wanted
+from tradeoff.problems.ram import GIB, memory_limit
+from tradeoff.sources.checkers.explicit_models import REFUSED, ModelOptions
 from tradeoff.sources.checkers.umb import read_model
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.messages import shortened
@@ -42,73 +43,39 @@ KINDS = {"ctmdp": "ctmc", "smg": "game", "csg": "game", "tsg": "game", "popta": 
 REWARD_FILES = {".srew": "state_rewards", ".trew": "transition_rewards"}
 
 
-def read_prism(
-    path: Path,
-    *,
-    constants: object = None,
-    horizon: object = None,
-    objectives: object = None,
-    start: object = None,
-    ends: object = None,
-    renormalise: object = False,
-) -> MDP:
-    """Return the MDP of a PRISM program, for plans of ``horizon`` steps.
+@dataclass(frozen=True)
+class ProgramOptions(ModelOptions):
+    """What is asked of a program; ``constants`` gives values to those that it leaves open (``N=3,p=0.5``)."""
 
-    ``constants`` gives values to those that the program leaves open (``N=3,p=0.5``), ``objectives`` says which reward
-    structures count and whether less or more is better, ``start`` and ``ends`` name states or labels.
-    """
-    asked = wanted(horizon, objectives, start, ends, renormalise)
-    return _read(path, {"kind": "prism", "constants": _constants(constants)}, asked)
+    constants: object = None
 
 
-def read_jani(
-    path: Path,
-    *,
-    constants: object = None,
-    horizon: object = None,
-    objectives: object = None,
-    start: object = None,
-    ends: object = None,
-    renormalise: object = False,
-) -> MDP:
-    """Return the MDP of a JANI program, with the options of ``read_prism``."""
-    asked = wanted(horizon, objectives, start, ends, renormalise)
-    return _read(path, {"kind": "jani", "constants": _constants(constants)}, asked)
+def read_prism(path: Path, options: ProgramOptions) -> MDP:
+    """Return the MDP of a PRISM program."""
+    return _read(path, {"kind": "prism", "constants": _constants(options.constants)}, options)
 
 
-def read_drn(
-    path: Path,
-    *,
-    horizon: object = None,
-    objectives: object = None,
-    start: object = None,
-    ends: object = None,
-    renormalise: object = False,
-) -> MDP:
-    """Return the MDP of a DRN file (Storm's explicit text format), with the options of ``read_umb``."""
-    return _read(path, {"kind": "drn"}, wanted(horizon, objectives, start, ends, renormalise))
+def read_jani(path: Path, options: ProgramOptions) -> MDP:
+    """Return the MDP of a JANI program."""
+    return _read(path, {"kind": "jani", "constants": _constants(options.constants)}, options)
 
 
-def read_explicit(
-    path: Path,
-    *,
-    horizon: object = None,
-    objectives: object = None,
-    start: object = None,
-    ends: object = None,
-    renormalise: object = False,
-) -> MDP:
-    """Return the MDP of a .tra file and the files beside it, with the options of ``read_umb``.
+def read_drn(path: Path, options: ModelOptions) -> MDP:
+    """Return the MDP of a DRN file (Storm's explicit text format)."""
+    return _read(path, {"kind": "drn"}, options)
+
+
+def read_explicit(path: Path, options: ModelOptions) -> MDP:
+    """Return the MDP of a .tra file and the files beside it.
 
     Beside ``robot.tra`` are the labels ``robot.lab`` and the rewards: ``robot.time.srew`` (of states) and
     ``robot.time.trew`` (of transitions) make the objective "time", ``robot.srew`` and ``robot.trew`` "reward".
     """
-    asked = wanted(horizon, objectives, start, ends, renormalise)
     labels = path.with_suffix(".lab")
     if not labels.is_file():
         raise ProblemError(f"{path}: there is no file {labels.name!r} beside it; it must say which state is 'init'")
     task = {"kind": "explicit", "labels": str(labels.resolve()), "rewards": _reward_files(path)}
-    return _read(path, task, asked)
+    return _read(path, task, options)
 
 
 def _reward_files(path: Path) -> dict[str, dict[str, str]]:
@@ -142,7 +109,7 @@ def _constants(given: object) -> dict[str, str]:
     return found
 
 
-def _read(path: Path, task: dict[str, Any], asked: Wanted) -> MDP:
+def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
     """Have Storm build the model, and return it as an MDP."""
     if find_spec("stormpy") is None:
         library("stormpy", "checker", f"reading {path.name}")
@@ -162,7 +129,7 @@ def _read(path: Path, task: dict[str, Any], asked: Wanted) -> MDP:
         if answer.get("memory"):
             raise TooLargeError(f"{path}: {_too_large(memory)}")
         _check_said(path, answer)
-        return read_model(umb, asked, path)
+        return read_model(umb, options, path)
 
 
 def _budget(size: int) -> tuple[int, int]:

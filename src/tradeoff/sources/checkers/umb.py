@@ -18,11 +18,10 @@ from tradeoff.problems.mdp import MDP
 from tradeoff.sources.checkers.explicit_models import (
     REFUSED,
     ExplicitModel,
+    ModelOptions,
     Rewards,
-    Wanted,
     chosen_objectives,
     to_mdp,
-    wanted,
 )
 from tradeoff.sources.checkers.umb_archive import Archive
 from tradeoff.sources.checkers.valuations import state_names
@@ -34,35 +33,23 @@ LARGEST_INDEX = 16 << 20
 TOO_DEEP = "brackets are nested too deeply to be the index of a model"
 
 
-def read_umb(
-    path: Path,
-    *,
-    horizon: object = None,
-    objectives: object = None,
-    start: object = None,
-    ends: object = None,
-    renormalise: object = False,
-) -> MDP:
-    """Return the MDP in a UMB file, for plans of ``horizon`` steps.
-
-    ``objectives`` says which reward structures count and whether less or more is better (``time:min,gain:max``),
-    ``start`` and ``ends`` name states or labels, ``start=uniform`` makes all initial states equally likely.
-    """
-    return read_model(path, wanted(horizon, objectives, start, ends, renormalise))
+def read_umb(path: Path, options: ModelOptions) -> MDP:
+    """Return the MDP in a UMB file."""
+    return read_model(path, options)
 
 
-def read_model(path: Path, wanted: Wanted, source: Path | None = None) -> MDP:
+def read_model(path: Path, options: ModelOptions, source: Path | None = None) -> MDP:
     """Return the MDP in a UMB file that was made from ``source``, which messages name."""
     source = source or path
     try:
         archive = Archive(path)
         index = _index(archive)
-        model = _model(archive, index, wanted)
+        model = _model(archive, index, options)
         about = index.get("model-data", {})
         texts = {key: about[name] for key, name in (("title", "name"), ("about", "description")) if name in about}
         if not all(isinstance(text, str) for text in texts.values()):
             raise ProblemError(f"index.json: model-data has {shortened(texts)} where texts are needed")
-        return to_mdp(model, wanted, name=source.stem, **texts)
+        return to_mdp(model, options, name=source.stem, **texts)
     except RecursionError:
         raise ProblemError(f"{source}: {TOO_DEEP}") from None
     except ProblemError as error:
@@ -126,8 +113,8 @@ def _check_kind(system: Mapping[str, Any]) -> None:
 # --- the model -------------------------------------------------------------------------------------------------------
 
 
-def _model(archive: Archive, index: Mapping[str, Any], wanted: Wanted) -> ExplicitModel:
-    """Return the model with the reward structures that are wanted; every count is checked against the arrays."""
+def _model(archive: Archive, index: Mapping[str, Any], options: ModelOptions) -> ExplicitModel:
+    """Return the model with the reward structures that are asked for; every count is checked against the arrays."""
     system, annotations = _table(index, "transition-system"), _table(index, "annotations", optional=True)
     _check_kind(system)
     states, choices, branches = _count(system, "#states", 1), _count(system, "#choices"), _count(system, "#branches", 1)
@@ -141,7 +128,7 @@ def _model(archive: Archive, index: Mapping[str, Any], wanted: Wanted) -> Explic
     state_ptr = _groups(archive, "state-to-choices.bin", states, choices)
     probability, notes = _probabilities(archive, system, branches, choices)
     structures = _by_name(_table(annotations, "rewards", optional=True))
-    objectives, assumed = chosen_objectives(list(structures), wanted.objectives)
+    objectives, assumed = chosen_objectives(list(structures), options.objectives)
     labels = {
         name: archive.bits(f"annotations/aps/{key}/states/values.bin", states)
         for name, (key, entry) in _by_name(_table(annotations, "aps", optional=True)).items()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ProblemError
 from tradeoff.model import Vector
 from tradeoff.problems.layer import Int
-from tradeoff.problems.memory import GIB, memory_limit
+from tradeoff.problems.ram import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED
 from tradeoff.sources.messages import shortened
 

@@ -1,4 +1,4 @@
-"""Randomness that goes every way: a random number generator whose draws fork, each way with its exact probability."""
+"""Randomness that goes every way: a random number generator whose draws branching, each way with its exact probability."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class NotExactError(Exception):
     """The environment cannot be enumerated exactly; the message says why."""
 
 
-class Fork:
+class BranchingRandom:
     """A stand-in for a random number generator: run the same code again and again, and every draw goes every way.
 
-    >>> fork = Fork()
-    >>> [(chance, coin) for chance, coin in fork.outcomes(lambda: bool(fork.random() < 0.25))]
+    >>> branching = BranchingRandom()
+    >>> [(chance, coin) for chance, coin in branching.outcomes(lambda: bool(branching.random() < 0.25))]
     [(0.25, True), (0.75, False)]
     """
 
@@ -121,7 +121,7 @@ class Fork:
 
     @contextmanager
     def everywhere(self) -> Iterator[None]:
-        """Fork the global generators too, for this thread, and see to it that none of them was used unnoticed."""
+        """BranchingRandom the global generators too, for this thread, and see to it that none of them was used unnoticed."""
         stand_ins: list[tuple[Any, str, Callable[..., Any]]] = [
             (random, "random", self.random),
             (random, "choice", self.pick),
@@ -168,8 +168,8 @@ class Uniform:
     __array_ufunc__ = None  # NumPy leaves comparisons with arrays to this class
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, fork: Fork, low: float, high: float) -> None:
-        self._fork, self._low, self._high = fork, low, high
+    def __init__(self, branching: BranchingRandom, low: float, high: float) -> None:
+        self._fork, self._low, self._high = branching, low, high
 
     def _below(self, bound: Any) -> bool:
         share = (float(bound) - self._low) / (self._high - self._low) if self._high > self._low else 0.0

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.sources.environments.branching import Fork, NotExactError, Uniform
+from tradeoff.sources.environments.branching import BranchingRandom, NotExactError, Uniform
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
@@ -27,7 +27,7 @@ RARELY = 200
 LARGE = 1 << 14  # bytes of an array, such as a picture, of which only a digest is kept
 
 
-class ChangedOurMind(Exception):
+class RestartExploration(Exception):
     """Something new was learned about an attribute: what was explored so far must be explored again."""
 
 
@@ -54,7 +54,7 @@ def is_large(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.nbytes > LARGE
 
 
-class Tally:
+class CounterProxy:
     """A number in the environment's memory that may be counted up; if it is put to any other use, that is noticed."""
 
     __array_ufunc__ = None
@@ -64,7 +64,7 @@ class Tally:
 
     def __add__(self, other: Any) -> Any:
         if _is_number(other):
-            return Tally(self.number + other, self.notice)
+            return CounterProxy(self.number + other, self.notice)
         return self.plain() + other
 
     __radd__ = __iadd__ = __add__
@@ -76,8 +76,8 @@ class Tally:
 
 
 def _used_as(method: str) -> Callable[..., Any]:
-    def use(self: Tally, *others: Any) -> Any:
-        plain = [other.plain() if isinstance(other, Tally) else other for other in others]
+    def use(self: CounterProxy, *others: Any) -> Any:
+        plain = [other.plain() if isinstance(other, CounterProxy) else other for other in others]
         return getattr(self.plain(), method)(*plain)
 
     return use
@@ -103,8 +103,8 @@ for _name in (
         "hash",
     ),
 ):
-    setattr(Tally, f"__{_name}__", _used_as(f"__{_name}__"))
-setattr(Tally, "__array__", lambda self, *_, **__: np.array(self.plain()))  # noqa: B010
+    setattr(CounterProxy, f"__{_name}__", _used_as(f"__{_name}__"))
+setattr(CounterProxy, "__array__", lambda self, *_, **__: np.array(self.plain()))  # noqa: B010
 
 
 def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
@@ -120,7 +120,7 @@ def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
         return value.dtype.str, value.shape, hashlib.blake2b(content).digest() if is_large(value) else content
     if isinstance(value, Digest):
         return value.content
-    if isinstance(value, Tally):
+    if isinstance(value, CounterProxy):
         return value.plain()
     if isinstance(value, Uniform):
         raise NotExactError("it keeps a continuous random number in its memory")
@@ -141,7 +141,9 @@ def _frozen_object(value: Any, inside: tuple[int, ...]) -> Any:
     if isinstance(value, np.random.RandomState | np.random.Generator):
         # Hundreds of numbers: frozen as an array, because to write them out takes longer than a step.
         return frozen(value.bit_generator.state if hasattr(value, "bit_generator") else value.get_state(), inside)
-    if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType | Fork) or is_space(value):
+    if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType | BranchingRandom) or is_space(
+        value
+    ):
         return ("object", id(value))
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     if hasattr(value, "__dict__") or slots:
@@ -155,7 +157,7 @@ def is_space(value: object) -> bool:
     return any(kind.__name__ == "Space" and kind.__module__.startswith("gymnasium.") for kind in type(value).__mro__)
 
 
-class Memory:
+class EnvironmentState:
     """The attributes of an environment, sorted by what happens to them.
 
     ``changing`` attributes are saved and put back. Of these, the ``known`` are what a step looks at before it sets them:
@@ -163,8 +165,8 @@ class Memory:
     attribute moves from one kind to the next when it is caught, and then everything is explored again.
     """
 
-    def __init__(self, env: Any, fork: Fork) -> None:
-        self.env, self.fork = env, fork
+    def __init__(self, env: Any, branching: BranchingRandom) -> None:
+        self.env, self.branching = env, branching
         self.attributes: dict[str, Any] = vars(env)
         self.changing: list[str] = []
         self.known: list[str] = []
@@ -177,13 +179,13 @@ class Memory:
         self._generators: list[tuple[dict[str, Any], str, Any]] = []
 
     def begin(self) -> None:
-        """Put the fork in the place of every generator, and remember how everything is."""
+        """Put the branching in the place of every generator, and remember how everything is."""
         spaces = [vars(value) for value in self.attributes.values() if is_space(value)]
         for place in (self.attributes, *spaces):
             names = {name for name, value in place.items() if isinstance(value, np.random.Generator)}
             for name in names | {"_np_random"}:
                 self._generators.append((place, name, place.get(name, ABSENT)))
-                place[name] = self.fork
+                place[name] = self.branching
         self.first = dict(self.attributes)
         self.first_frozen = {name: frozen(value) for name, value in self.first.items()}
         self.first_copies = {name: self._copy_or_none(value) for name, value in self.first.items()}
@@ -224,7 +226,7 @@ class Memory:
             del values[name]
             self.partly_saved = True
         for name in self.counted:
-            if isinstance(values.get(name), Tally):
+            if isinstance(values.get(name), CounterProxy):
                 values[name] = values[name].number
         if all(map(_unchangeable, values.values())):
             return values
@@ -248,7 +250,7 @@ class Memory:
         if not _is_number(value):
             self._caught.add(name)
             return value
-        return Tally(value, lambda: self._caught.add(name))
+        return CounterProxy(value, lambda: self._caught.add(name))
 
     def _forget(self) -> None:
         self._caught.clear()
@@ -259,7 +261,7 @@ class Memory:
         return tuple([frozen(self.attributes.get(name, ABSENT)) for name in self.known])
 
     def check(self, thoroughly: bool = False) -> None:
-        """Raise ChangedOurMind if an attribute was caught at what its kind does not do."""
+        """Raise RestartExploration if an attribute was caught at what its kind does not do."""
         self.steps += 1
         thoroughly = thoroughly or self.steps <= OFTEN or self.steps % RARELY == 0
         changed = [
@@ -285,7 +287,7 @@ class Memory:
             else:
                 self.counted.append(name)
         self._watch()
-        raise ChangedOurMind
+        raise RestartExploration
 
     def _watch(self) -> None:
         """Have reads of those attributes noticed that change, but that no step looked at so far."""
@@ -312,7 +314,7 @@ class Memory:
     def copied(self, value: Any) -> Any:
         """Return a copy of a value in which the environment itself and its generator are not copied."""
         try:
-            return copy.deepcopy(value, {id(self.env): self.env, id(self.fork): self.fork})
+            return copy.deepcopy(value, {id(self.env): self.env, id(self.branching): self.branching})
         except Exception as error:
             raise NotExactError(f"its memory cannot be saved ({error})") from None
 

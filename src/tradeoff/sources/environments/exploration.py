@@ -14,9 +14,15 @@ import numpy as np
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.problems.layer import Int
-from tradeoff.problems.memory import GIB, memory_limit, resident_memory
-from tradeoff.sources.environments.branching import Fork, NotExactError
-from tradeoff.sources.environments.environment_state import ChangedOurMind, Memory, check_single, frozen, kept
+from tradeoff.problems.ram import GIB, memory_limit, resident_memory
+from tradeoff.sources.environments.branching import BranchingRandom, NotExactError
+from tradeoff.sources.environments.environment_state import (
+    EnvironmentState,
+    RestartExploration,
+    check_single,
+    frozen,
+    kept,
+)
 from tradeoff.sources.progress import report
 
 MOST_STATES = 1_000_000
@@ -83,11 +89,11 @@ def enumerate_states(
     not all found after so many ``seconds`` of computing or in the memory there is. The environment is left as it was found.
     """
     check_single(env)
-    fork = Fork()
-    explorer = Explorer(env, actions, fork, depth, most, seconds, name)
+    branching = BranchingRandom()
+    explorer = Explorer(env, actions, branching, depth, most, seconds, name)
     explorer.memory.begin()
     try:
-        with fork.everywhere():
+        with branching.everywhere():
             found = explorer.explore()
     finally:
         explorer.memory.end()
@@ -131,16 +137,23 @@ class Explorer:
         self,
         env: Any,
         actions: Sequence[Any],
-        fork: Fork,
+        branching: BranchingRandom,
         depth: int | None,
         most: int,
         seconds: float,
         name: str,
     ) -> None:
-        self.env, self.actions, self.fork, self.depth, self.most, self.name = env, actions, fork, depth, most, name
+        self.env, self.actions, self.branching, self.depth, self.most, self.name = (
+            env,
+            actions,
+            branching,
+            depth,
+            most,
+            name,
+        )
         self.seconds, self.began = seconds, time.process_time()
         self.room, self.resident = memory_limit(), resident_memory()
-        self.memory = Memory(env, fork)
+        self.memory = EnvironmentState(env, branching)
         # Some environments number their observations themselves, more coarsely than their memory.
         self.index_of = getattr(env, "get_obs_idx", None)
 
@@ -149,7 +162,7 @@ class Explorer:
         while True:
             try:
                 return self._explore()
-            except ChangedOurMind:
+            except RestartExploration:
                 continue
             except _UnlikeError:
                 self.index_of = None
@@ -164,7 +177,7 @@ class Explorer:
         self.memories_of: dict[int, list[Any]] = {}
         self.doubles: list[tuple[int, dict[str, Any]]] = []  # other memories with the index of a state
         self.runs = self.compared = 0
-        for chance, observation in self.fork.outcomes(self._reset):
+        for chance, observation in self.branching.outcomes(self._reset):
             state = self._state(observation, False, 0)
             self.start[state] = self.start.get(state, 0.0) + chance
         rows, state = _Rows(), 0
@@ -265,7 +278,7 @@ class Explorer:
     def _branches(self, state: int, saved: dict[str, Any]) -> Iterator[Branch]:
         """Yield what every action does in a state, from this memory of it."""
         for action in range(len(self.actions)):
-            for chance, (observation, reward, ended) in self.fork.outcomes(lambda a=action: self._step(saved, a)):  # type: ignore[misc]
+            for chance, (observation, reward, ended) in self.branching.outcomes(lambda a=action: self._step(saved, a)):  # type: ignore[misc]
                 self.runs += 1
                 if self.runs > MANY_RUNS and self.runs > MOST_RUNS_PER_STEP * (state + 1) * len(self.actions):
                     raise NotExactError(

@@ -15,7 +15,7 @@ from tradeoff.problems.mdp import MDP
 from tradeoff.sources.environments.environment_state import frozen
 from tradeoff.sources.environments.exploration import reward_row
 from tradeoff.sources.environments.rewards import objectives_of
-from tradeoff.sources.environments.vocabulary import Place, Words
+from tradeoff.sources.environments.vocabulary import Place, Vocabulary
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.progress import report
 
@@ -27,10 +27,10 @@ PLAYING = 300.0  # seconds of computing
 Step = tuple[int, int, str, str, tuple[float, ...], str, bool]  # episode, step, state, action, rewards, next, ended
 
 
-def estimated(
+def estimate(
     env: Any,
     actions: Sequence[Any],
-    words: Words,
+    words: Vocabulary,
     objectives: object,
     horizon: int | None,
     why: str,
@@ -66,7 +66,7 @@ def estimated(
 def _played(
     env: Any,
     actions: Sequence[Any],
-    words: Words,
+    words: Vocabulary,
     horizon: int | None,
     plays: tuple[int, int],
     places: dict[str, Place],

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,7 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.building import place_of
 from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import check_fits
+from tradeoff.problems.ram import check_fits
 from tradeoff.sources.environments.branching import NotExactError
 from tradeoff.sources.environments.exploration import (
     EXPLORING,
@@ -28,12 +28,12 @@ from tradeoff.sources.environments.exploration import (
     StateSpace,
     enumerate_states,
 )  # fmt: skip
-from tradeoff.sources.environments.random_play import estimated, name_of
-from tradeoff.sources.environments.rendering import Frames
+from tradeoff.sources.environments.random_play import estimate, name_of
+from tradeoff.sources.environments.rendering import RenderedStates
 from tradeoff.sources.environments.rewards import objectives_of
-from tradeoff.sources.environments.time_folding import without_clock
-from tradeoff.sources.environments.transition_tables import longest_way, read_transition_table
-from tradeoff.sources.environments.vocabulary import Words, name_states, words_for
+from tradeoff.sources.environments.time_folding import fold_time
+from tradeoff.sources.environments.transition_tables import longest_episode, read_transition_table
+from tradeoff.sources.environments.vocabulary import Vocabulary, name_states, vocabulary_of
 from tradeoff.sources.limits import check_length, seconds_limit
 from tradeoff.sources.options import library, real, whole
 
@@ -45,73 +45,59 @@ MOST_NUMBERS = 1_000  # of a whole-number observation; one with more is a pictur
 HARMLESS = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "MORecordEpisodeStatistics"}
 
 
-def read_gym(
-    name: str,
-    *,
-    horizon: object = None,
-    discount: object = 1.0,
-    objectives: object = None,
-    method: object = "auto",
-    episodes: object = EPISODES,
-    seed: object = 0,
-    kwargs: object = None,
-) -> MDP:
-    """Return the model of a gymnasium environment, such as ``gym:FrozenLake-v1``; see ``from_environment``.
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """What is asked of an environment, from the command line or from Python; checked, and turned into what it stands for.
 
-    ``kwargs`` are the environment's own arguments: a mapping, or a text like ``is_slippery=false,map_name=8x8``.
+    ``horizon`` is the number of steps (by default the environment's own limit, or its longest episode), ``discount`` what
+    a reward one step later is worth, ``objectives`` the names of the rewards and which are costs. ``method`` is "exact",
+    "rollouts" (an estimate from ``episodes`` of random actions, drawn with ``seed``), or "auto": exact where possible.
     """
-    env, notes = _made(name, _arguments(kwargs))
-    found = from_environment(
-        env, horizon=horizon, discount=discount, objectives=objectives, method=method, episodes=episodes, seed=seed
-    )
+
+    horizon: Any = None
+    discount: Any = 1.0
+    objectives: object = None
+    method: object = "auto"
+    episodes: Any = EPISODES
+    seed: Any = 0
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", whole("horizon", self.horizon))
+        object.__setattr__(self, "discount", real("discount", self.discount))
+        object.__setattr__(self, "episodes", whole("episodes", self.episodes))
+        object.__setattr__(self, "seed", whole("seed", self.seed, least=0))
+        if not 0 < self.discount <= 1:
+            raise ArgumentError(f"discount is {self.discount:g}; it must be above 0 and at most 1")
+        if self.method not in ("auto", "exact", "rollouts"):
+            raise ArgumentError(f"method is {self.method!r}; it must be auto, exact or rollouts")
+
+
+@dataclass(frozen=True)
+class GymOptions(EnvironmentOptions):
+    """The same for a named environment; ``kwargs`` are its own arguments: a mapping, or ``is_slippery=false,map_name=8x8``."""
+
+    kwargs: object = None
+
+
+def read_gym(name: str, options: GymOptions) -> MDP:
+    """Return the model of a gymnasium environment, such as ``gym:FrozenLake-v1``."""
+    env, notes = _made(name, _arguments(options.kwargs))
+    found = from_environment(env, options)
     found.notes[:0] = notes
     return found
 
 
-def read_mo_gym(
-    name: str,
-    *,
-    horizon: object = None,
-    discount: object = 1.0,
-    objectives: object = None,
-    method: object = "auto",
-    episodes: object = EPISODES,
-    seed: object = 0,
-    kwargs: object = None,
-) -> MDP:
-    """Return the model of a mo-gymnasium environment, such as ``mo-gym:deep-sea-treasure-v0``; see ``read_gym``."""
+def read_mo_gym(name: str, options: GymOptions) -> MDP:
+    """Return the model of a mo-gymnasium environment, such as ``mo-gym:deep-sea-treasure-v0``."""
     _imported("mo_gymnasium")
-    return read_gym(
-        name, horizon=horizon, discount=discount, objectives=objectives, method=method, episodes=episodes, seed=seed,
-        kwargs=kwargs,
-    )  # fmt: skip
+    return read_gym(name, options)
 
 
-def from_environment(
-    env: Any,
-    *,
-    horizon: object = None,
-    discount: object = 1.0,
-    objectives: object = None,
-    method: object = "auto",
-    episodes: object = EPISODES,
-    seed: object = 0,
-) -> MDP:
-    """Return the model of an environment object, which is left as it was found unless episodes are played in it.
-
-    ``horizon`` is the number of steps (by default the environment's own limit, or its longest episode), ``discount``
-    what a reward one step later is worth, ``objectives`` the names of the rewards and which are costs. ``method`` is
-    "exact", "rollouts" (an estimate from ``episodes`` of random actions, drawn with ``seed``), or "auto": exact where
-    that is possible.
-    """
-    steps = None if horizon is None else whole("horizon", horizon)
-    gamma = real("discount", discount)
-    if not 0 < gamma <= 1:
-        raise ArgumentError(f"discount is {gamma:g}; it must be above 0 and at most 1")
-    if method not in ("auto", "exact", "rollouts"):
-        raise ArgumentError(f"method is {method!r}; it must be auto, exact or rollouts")
-    plays = (whole("episodes", episodes), whole("seed", seed, least=0))
-    actions, words, limit = _actions(env), words_for(env.unwrapped), _limit(env)
+def from_environment(env: Any, options: EnvironmentOptions) -> MDP:
+    """Return the model of an environment object, which is left as it was found unless episodes are played in it."""
+    steps, gamma, method, objectives = options.horizon, options.discount, options.method, options.objectives
+    actions, words, limit = _actions(env), vocabulary_of(env.unwrapped), _limit(env)
     if len(words.actions) != len(actions):
         words = replace(words, actions=[f"action {action}" for action in actions])
     why, ended = "", False
@@ -135,7 +121,7 @@ def from_environment(
         )
     if method == "exact":
         raise ProblemError(f"{name_of(env)} cannot be read exactly: {why}; method=rollouts estimates it")
-    mdp = estimated(env, actions, words, objectives, steps or limit, why, plays)
+    mdp = estimate(env, actions, words, objectives, steps or limit, why, (options.episodes, options.seed))
     return _discounted(mdp, gamma, finite=mdp.horizon == limit)
 
 
@@ -278,7 +264,7 @@ def _size(space: Any) -> float:
 
 
 def _exactly(
-    env: Any, actions: Sequence[Any], words: Words, steps: int | None, limit: int | None, objectives: object
+    env: Any, actions: Sequence[Any], words: Vocabulary, steps: int | None, limit: int | None, objectives: object
 ) -> tuple[MDP, bool]:
     """Return the exact model, and whether every episode has ended after its horizon."""
     for wrapper in _layers(env):
@@ -291,10 +277,10 @@ def _exactly(
         how = "found by trying every action in every state, with everything that chance can do"
         seen = env.observation_space
         seconds = seconds_limit(EXPLORING_ENDLESS if _endless(seen) else EXPLORING)
-        space = without_clock(enumerate_states(inner, actions, depth, _most_states(seen), seconds, name_of(env)))
+        space = fold_time(enumerate_states(inner, actions, depth, _most_states(seen), seconds, name_of(env)))
     if not len(space.source):
         raise ProblemError(f"{name_of(env)} ends before anything can be done")
-    longest = longest_way(space)
+    longest = longest_episode(space)
     horizon, note = _horizon(env, space.steps, longest, steps, limit)
     check_length(horizon, len(space.source))
     names, places, notes = name_states(inner, words, space)
@@ -333,9 +319,9 @@ def _horizon(
     return min(known), []
 
 
-def _pictures(inner: Any, names: Sequence[str], space: StateSpace) -> Frames | None:
+def _pictures(inner: Any, names: Sequence[str], space: StateSpace) -> RenderedStates | None:
     drawn = getattr(inner, "render_mode", None) == "rgb_array" and space.drawable
-    return Frames(inner, names, space.saved) if drawn else None
+    return RenderedStates(inner, names, space.saved) if drawn else None
 
 
 # --- discount ----------------------------------------------------------------------------------------------------------
@@ -354,14 +340,8 @@ def _discounted(mdp: MDP, gamma: float, finite: bool) -> MDP:
         layers.append(
             replace(layer, reward=layer.reward * factor, branch_reward=None if branch is None else branch * factor)
         )
-    made = MDP(
-        layers, horizon=horizon, start=mdp.start, states=mdp.states, actions=mdp.actions, objectives=mdp.objectives,
-        places=mdp.places, pictures=mdp.pictures, prune=False, name=mdp.name, title=mdp.title, about=mdp.about,
-    )  # fmt: skip
-    made.notes, made.evidence = (
-        [*mdp.notes, f"a reward at step t counts {gamma:g}^t times; steps begin at 0"],
-        mdp.evidence,
-    )
+    made = mdp.replace(layers=layers)
+    made.notes.append(f"a reward at step t counts {gamma:g}^t times; steps begin at 0")
     if not finite:
         largest = np.abs(layer.outcomes_of_branches()).max(axis=0)
         missing = gamma**horizon / (1 - gamma) * largest

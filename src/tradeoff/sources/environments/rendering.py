@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Frames(Mapping[str, bytes]):
+class RenderedStates(Mapping[str, bytes]):
     """The picture of each state, as PNG; a state is drawn when it is first looked up.
 
     What the environment cannot draw is missing (KeyError). In another process there are no pictures: the environment

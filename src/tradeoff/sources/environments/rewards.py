@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Matrix, Objective
-from tradeoff.sources.environments.vocabulary import Words
-from tradeoff.sources.options import listed, wishes
+from tradeoff.sources.environments.vocabulary import Vocabulary
+from tradeoff.sources.options import listed, parse_objectives
 
 
-def objectives_of(rewards: Matrix, words: Words, given: object) -> tuple[list[Objective], Matrix, list[str]]:
+def objectives_of(rewards: Matrix, words: Vocabulary, given: object) -> tuple[list[Objective], Matrix, list[str]]:
     """Return the objectives, the rewards [N, k] in their units, and what there is to say about them.
 
     A reward that is to be minimised and is never positive is a penalty: it is turned into the cost that it stands for.
@@ -43,7 +43,7 @@ def _named(known: Sequence[Objective], given: object) -> list[Objective]:
         found = [
             Objective(name, goals_of[name].unit if name in goals_of else "",
                       goal or (goals_of[name].goal if name in goals_of else "max"))
-            for name, goal in wishes(given).items()
+            for name, goal in parse_objectives(given).items()
         ]  # fmt: skip
     if len(found) != len(known):
         raise ArgumentError(

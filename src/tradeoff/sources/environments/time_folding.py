@@ -12,7 +12,7 @@ from tradeoff.sources.environments.environment_state import frozen
 from tradeoff.sources.environments.exploration import StateSpace
 
 
-def without_clock(space: StateSpace) -> StateSpace:
+def fold_time(space: StateSpace) -> StateSpace:
     """Return the states without an attribute that only counts the steps, if there is one; otherwise as they are.
 
     ``steps`` of the result says after how many of them the environment always ends by the clock.

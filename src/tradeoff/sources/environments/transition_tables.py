@@ -79,7 +79,7 @@ def _keeps_to(env: Any, actions: Sequence[Any], rows: dict[tuple[int, int], Any]
         vars(env).update(before)
 
 
-def longest_way(space: StateSpace) -> int | None:
+def longest_episode(space: StateSpace) -> int | None:
     """Return how many steps the longest episode has, or None if there are ways in a circle."""
     if space.steps is not None:
         return space.steps

@@ -20,7 +20,7 @@ LONGEST_VECTOR = 8  # observations with more numbers are numbered
 
 
 @dataclass(frozen=True)
-class Words:
+class Vocabulary:
     """What an environment's parts are called; ``describe(env, observation)`` names a state."""
 
     describe: Callable[[Any, Any], Described]
@@ -28,16 +28,16 @@ class Words:
     objectives: Sequence[Objective] = ()
 
 
-def words_for(env: Any) -> Words:
+def vocabulary_of(env: Any) -> Vocabulary:
     """Return what the parts of an (unwrapped) environment are called."""
     kind = type(env)
-    if kind.__module__.startswith(("gymnasium.", "mo_gymnasium.")) and kind.__name__ in FAMILIAR:
-        return FAMILIAR[kind.__name__]
+    if kind.__module__.startswith(("gymnasium.", "mo_gymnasium.")) and kind.__name__ in VOCABULARIES:
+        return VOCABULARIES[kind.__name__]
     meanings = getattr(env, "get_action_meanings", None)
-    return Words(_plainly, [str(name) for name in meanings()] if callable(meanings) else ())
+    return Vocabulary(_describe_plainly, [str(name) for name in meanings()] if callable(meanings) else ())
 
 
-def name_states(env: Any, words: Words, space: StateSpace) -> tuple[tuple[str, ...], dict[str, Place], list[str]]:
+def name_states(env: Any, words: Vocabulary, space: StateSpace) -> tuple[tuple[str, ...], dict[str, Place], list[str]]:
     """Return a name for each state, different for each, where states are, and what there is to say about it."""
     described = [words.describe(env, observation) for observation in space.observations]
     names = [name or f"state {i}" for i, (name, _) in enumerate(described)]
@@ -82,7 +82,7 @@ def _differences(space: StateSpace, group: Sequence[int]) -> list[str]:
     ]
 
 
-def _plainly(env: Any, observation: Any) -> Described:
+def _describe_plainly(env: Any, observation: Any) -> Described:
     return plain_words(observation), None
 
 
@@ -169,29 +169,29 @@ def _cards(env: Any, observation: Any) -> Described:
 
 
 _CLOCK = Objective("time", "steps", "min")
-FAMILIAR = {
-    "DeepSeaTreasure": Words(_deep_sea, ("up", "down", "left", "right"), (Objective("treasure"), _CLOCK)),
-    "ResourceGathering": Words(
+VOCABULARIES = {
+    "DeepSeaTreasure": Vocabulary(_deep_sea, ("up", "down", "left", "right"), (Objective("treasure"), _CLOCK)),
+    "ResourceGathering": Vocabulary(
         _resource,
         ("up", "down", "left", "right"),
         (Objective("killed", goal="min"), Objective("gold"), Objective("diamond")),
     ),
-    "BreakableBottles": Words(
+    "BreakableBottles": Vocabulary(
         _bottles, ("left", "right", "pick up"), (_CLOCK, Objective("bottle reward"), Objective("tidiness"))
     ),
-    "FishWood": Words(_fish, ("go fishing", "go for wood"), (Objective("fish"), Objective("wood"))),
-    "FruitTreeEnv": Words(
+    "FishWood": Vocabulary(_fish, ("go fishing", "go for wood"), (Objective("fish"), Objective("wood"))),
+    "FruitTreeEnv": Vocabulary(
         _fruit,
         ("left", "right"),
         tuple(Objective(name) for name in ("protein", "carbs", "fats", "vitamins", "minerals", "water")),
     ),
-    "FourRoom": Words(
+    "FourRoom": Vocabulary(
         _four_room,
         ("left", "up", "right", "down"),
         tuple(Objective(name) for name in ("blue squares", "green triangles", "red circles")),
     ),
-    "FrozenLakeEnv": Words(_lake, ("left", "down", "right", "up")),
-    "CliffWalkingEnv": Words(_cliff, ("up", "right", "down", "left")),
-    "TaxiEnv": Words(_taxi, ("south", "north", "east", "west", "pick up", "drop off")),
-    "BlackjackEnv": Words(_cards, ("stick", "hit")),
+    "FrozenLakeEnv": Vocabulary(_lake, ("left", "down", "right", "up")),
+    "CliffWalkingEnv": Vocabulary(_cliff, ("up", "right", "down", "left")),
+    "TaxiEnv": Vocabulary(_taxi, ("south", "north", "east", "west", "pick up", "drop off")),
+    "BlackjackEnv": Vocabulary(_cards, ("stick", "hit")),
 }

@@ -22,7 +22,7 @@ from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.layer import Layer, check_layer
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.memory import check_fits
+from tradeoff.problems.ram import check_fits
 from tradeoff.sources.files.writing import known_places
 from tradeoff.sources.limits import MOST_KEYS, check_characters, check_length
 from tradeoff.sources.messages import shortened

@@ -44,7 +44,7 @@ def _reference(document: Mapping[str, Any]) -> Reference | None:
     return None if given is None else Reference(given["name"], given.get("outcome"))
 
 
-def _texts(document: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _texts(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {"name": path.stem, "title": document.get("title", path.stem), "about": document.get("about", "").strip()}
 
 

@@ -15,7 +15,6 @@ from tradeoff.model import check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
-from tradeoff.problems.solving import branches
 from tradeoff.sources.files.columns import table_name, write_table
 from tradeoff.sources.files.documents import FORMAT, check_document, check_toml
 from tradeoff.sources.files.reading import TRANSITION_COLUMNS, check_columns
@@ -100,7 +99,7 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
 
     def rows() -> Iterator[list[object]]:
         for step, layer in enumerate(mdp.layers):
-            state, action, prob, target, reward = (column.tolist() for column in branches(layer))
+            state, action, prob, target, reward = (column.tolist() for column in layer.branches())
             for s, a, p, t, r in zip(state, action, prob, target, reward, strict=True):
                 yield [*([step] if timed else []), mdp.states[s], mdp.actions[a], p, mdp.states[t], *r]
 

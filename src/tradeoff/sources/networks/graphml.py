@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -11,6 +10,7 @@ from xml.etree.ElementTree import ParseError
 from tradeoff.errors import ProblemError
 from tradeoff.sources.markup import check_markup
 from tradeoff.sources.messages import shortened
+from tradeoff.sources.networks.graph import Graph, Values
 from tradeoff.sources.options import library
 from tradeoff.sources.progress import tracked
 
@@ -18,17 +18,6 @@ LARGEST_FILE = 256 << 20
 DEEPEST = 16  # elements within elements; a graph needs five
 MOST_OTHERS = 100_000  # elements that are no part of a graph, such as a program's drawing hints
 PARTS = {"graphml", "key", "default", "desc", "graph", "node", "edge", "data"}
-
-Values = dict[str, object]
-
-
-@dataclass
-class Graph:
-    """What is in a file or an object of another library: nodes and edges with their attributes."""
-
-    about: Values = field(default_factory=dict)
-    nodes: dict[str, Values] = field(default_factory=dict)
-    edges: list[tuple[str, str, Values]] = field(default_factory=list)  # each in the direction it can be used
 
 
 def read_graphml(path: Path) -> Graph:

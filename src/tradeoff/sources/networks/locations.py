@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.sources.networks.graphml import Graph, Values
+from tradeoff.sources.networks.graph import Graph, Values
 
 PLACES = (("x", "y"), ("lon", "lat"))  # the attributes that say where a node is
 METRES = 111_195.0  # of a degree

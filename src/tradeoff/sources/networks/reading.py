@@ -18,58 +18,42 @@ from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files.columns import number
 from tradeoff.sources.messages import shortened
-from tradeoff.sources.networks.graphml import Graph, Values, read_graphml
+from tradeoff.sources.networks.graph import Graph, Values
+from tradeoff.sources.networks.graphml import read_graphml
 from tradeoff.sources.networks.locations import Places
 from tradeoff.sources.networks.routes import Network, Routes, hops_between, not_dominated, steps_mdp, within
-from tradeoff.sources.options import real, whole, wishes
+from tradeoff.sources.options import parse_objectives, real, whole
 
 OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # what OSMnx writes
 SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True)
-class Options:
-    """What is asked of a network, as it was given."""
+class NetworkOptions:
+    """What is asked of a network, as it was given.
 
-    origin: object
-    destination: object
-    objectives: object
-    scenarios: object
-    horizon: object
-
-
-def read_network(
-    path: Path,
-    *,
-    origin: object = None,
-    destination: object = None,
-    objectives: object = None,
-    scenarios: object = None,
-    horizon: object = None,
-) -> Routes | MDP:
-    """Return the routes through the network in a GraphML file.
-
-    ``origin`` and ``destination`` are nodes, or "x,y" for the node nearest to a place. ``objectives`` are attributes of
-    the edges that add up along the way ("length:min,travel_time:min"). ``scenarios`` ("clear:0.7,jam:0.3") makes an edge
-    cost its travel_time_clear or its travel_time_jam. ``horizon`` is the largest number of edges, if there is to be one.
+    ``origin`` and ``destination`` are nodes, or "x,y" for the node nearest to a location. ``objectives`` are attributes
+    of the edges that add up along the way ("length:min,travel_time:min"). ``scenarios`` ("clear:0.7,jam:0.3") makes an
+    edge cost its travel_time_clear or its travel_time_jam. ``horizon`` is the largest number of edges, if there is one.
     """
-    asked = Options(origin, destination, objectives, scenarios, horizon)
+
+    origin: object = None
+    destination: object = None
+    objectives: object = None
+    scenarios: object = None
+    horizon: object = None
+
+
+def read_network(path: Path, options: NetworkOptions) -> Routes | MDP:
+    """Return the routes through the network in a GraphML file."""
     try:
-        return _problem(read_graphml(path), asked, path.stem)
+        return _problem(read_graphml(path), options, path.stem)
     except ProblemError as error:
         raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from None
 
 
-def from_graph(
-    graph: Any,
-    *,
-    origin: object = None,
-    destination: object = None,
-    objectives: object = None,
-    scenarios: object = None,
-    horizon: object = None,
-) -> Routes | MDP:
-    """Return the routes through a networkx graph; the options are those of ``read_network``."""
+def from_graph(graph: Any, options: NetworkOptions) -> Routes | MDP:
+    """Return the routes through a networkx graph."""
     nodes: dict[str, Values] = {}
     for node, values in graph.nodes(data=True):
         if str(node) in nodes:
@@ -80,11 +64,10 @@ def from_graph(
         found.edges.append((str(source), str(target), values))
         if not graph.is_directed() and source != target:
             found.edges.append((str(target), str(source), values))
-    asked = Options(origin, destination, objectives, scenarios, horizon)
-    return _problem(found, asked, str(graph.graph.get("name") or "network"))
+    return _problem(found, options, str(graph.graph.get("name") or "network"))
 
 
-def _problem(graph: Graph, asked: Options, name: str) -> Routes | MDP:
+def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
     """Return the problem that a graph and the options make."""
     notes: list[str] = []
     if not graph.edges:
@@ -167,7 +150,7 @@ def _objectives(graph: Graph, given: object, scenarios: list[str], notes: list[s
     units = {o.name: o.unit for o in given if isinstance(o, Objective)} if isinstance(given, list | tuple) else {}
     if str(graph.about.get("created_with", "")).startswith("OSMnx"):
         units = OSM_UNITS | units
-    wanted = wishes(given)
+    wanted = parse_objectives(given)
     for name in wanted:
         _check_known(graph, name, scenarios)
     unsaid = [name for name, goal in wanted.items() if goal is None]

@@ -14,7 +14,7 @@ from tradeoff.model import Matrix, Objective
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sources.limits import MOST_KEYS
 from tradeoff.sources.messages import shortened
-from tradeoff.sources.options import flag, wishes
+from tradeoff.sources.options import flag, parse_objectives
 from tradeoff.sources.tables.cells import DATES, Kind, amount, decimal_mark, heading, kind_of
 from tradeoff.sources.tables.dominance import undominated
 from tradeoff.sources.tables.sheets import CHOOSE, Sheet, read_sheet
@@ -121,7 +121,7 @@ def chosen_columns(table: Sheet, objectives: object) -> list[Column]:
         objectives = list(objectives)
         units = {o.name: o.unit for o in objectives if isinstance(o, Objective)}
     found: list[Column] = []
-    for name, goal in wishes(objectives).items():
+    for name, goal in parse_objectives(objectives).items():
         index = table.column(name)
         if index in [column.index for column in found]:
             raise ArgumentError(f"the column {table.headings[index].text!r} is chosen twice; keep one of them")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tradeoff.model import Objective
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import shortened
-from tradeoff.sources.options import library, listed, whole, wishes
+from tradeoff.sources.options import library, listed, parse_objectives, whole
 from tradeoff.sources.tables.catalogues import all_columns, chosen_columns, direction_notes
 from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
 from tradeoff.sources.tables.sheets import Sheet, read_sheet
@@ -129,9 +130,20 @@ def _learned(
 # --- Minari ----------------------------------------------------------------------------------------------------------
 
 
-def read_minari(
-    name: str, *, horizon: object = None, objectives: object = None, start: object = None, rewards: object = None
-) -> MDP:
+@dataclass(frozen=True)
+class MinariOptions:
+    """What is asked of a dataset.
+
+    ``rewards`` names what to take from the infos in place of the rewards, each a number or a vector per step.
+    """
+
+    horizon: object = None
+    objectives: object = None
+    start: object = None
+    rewards: object = None
+
+
+def read_minari(name: str, options: MinariOptions) -> MDP:
     """Return the model that a Minari dataset on this machine shows; nothing is downloaded."""
     minari = library("minari", "minari", "reading a Minari dataset")
     folder = Path(library("minari.storage.datasets_root_dir", "minari", "reading").get_dataset_path(name)) / "data"
@@ -140,7 +152,7 @@ def read_minari(
         dataset = minari.load_dataset(name)
     except Exception as error:  # a damaged dataset raises whatever its reader stumbles over
         raise ProblemError(f"the Minari dataset {name!r} cannot be read: {shortened(str(error))[1:-1]}") from None
-    return from_minari(dataset, horizon=horizon, objectives=objectives, start=start, rewards=rewards)
+    return from_minari(dataset, options)
 
 
 def _check_about(path: Path, name: str) -> None:
@@ -161,19 +173,14 @@ def _check_about(path: Path, name: str) -> None:
         raise ProblemError(f"{path} does not say what observations and actions are; was it made by another version?")
 
 
-def from_minari(
-    dataset: Any, *, horizon: object = None, objectives: object = None, start: object = None, rewards: object = None
-) -> MDP:
-    """Return the model that a Minari dataset shows. Its observations are the states, which must be whole numbers.
-
-    ``rewards`` names what to take from the infos in place of the rewards, each a number or a vector per step.
-    """
+def from_minari(dataset: Any, options: MinariOptions) -> MDP:
+    """Return the model that a Minari dataset shows. Its observations are the states, which must be whole numbers."""
     if dataset.total_steps > MOST_STEPS:
         raise ProblemError(
             f"the dataset {dataset.id!r} has {dataset.total_steps:,} steps; at most {MOST_STEPS:,} are read: take some of "
             "its episodes with filter_episodes"
         )
-    keys = None if rewards is None else listed("rewards", rewards)
+    keys = None if options.rewards is None else listed("rewards", options.rewards)
     _check_space(dataset.observation_space, "observations", dataset.id)
     _check_space(dataset.action_space, "actions", dataset.id)
     rows: list[tuple[str, int, str, str, Any, str]] = []
@@ -190,7 +197,7 @@ def from_minari(
         raise ProblemError(f"the Minari dataset {dataset.id!r} cannot be read: {shortened(str(error))[1:-1]}") from None
     if not rows:
         raise ProblemError(f"the dataset {dataset.id!r} has no steps; a model is learned from at least one")
-    aims, notes = _aims(objectives, keys, np.size(rows[0][4]))
+    aims, notes = _aims(options.objectives, keys, np.size(rows[0][4]))
     if cut:
         notes.append(f"{cut:,} episodes were cut off before their end; what would have come after is not in the model")
     passed = sorted(ended & {row[2] for row in rows})
@@ -199,7 +206,7 @@ def from_minari(
             f"{len(passed)} states ended some episodes but not others, and the model goes on from there: "
             f"{', '.join(map(repr, passed[:3]))}"
         )
-    return _learned(rows, aims, horizon, start, dataset.id, f"the dataset {dataset.id!r}", notes)
+    return _learned(rows, aims, options.horizon, options.start, dataset.id, f"the dataset {dataset.id!r}", notes)
 
 
 def _aims(objectives: object, keys: list[str] | None, count: int) -> tuple[list[Objective], list[str]]:
@@ -209,7 +216,7 @@ def _aims(objectives: object, keys: list[str] | None, count: int) -> tuple[list[
         if len(names) != count:
             names = [f"reward {j + 1}" for j in range(count)]
         return [Objective(name) for name in names], ["more is taken to be better for every reward"]
-    wanted = wishes(objectives)
+    wanted = parse_objectives(objectives)
     if len(wanted) != count:
         raise ArgumentError(
             f"{len(wanted)} objectives are named, but the dataset has {count} rewards per step; name each"

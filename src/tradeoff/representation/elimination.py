@@ -1,4 +1,4 @@
-"""C4 by orthogonal transformations: slower than the push, but no input is too ill-conditioned for it.
+"""C4 by orthogonal transformations: slower than the push, but sound on ill-conditioned input.
 
 The points are merged into 2(k+1) groups; the null space of the groups' lifted means, from one singular value
 decomposition, shifts mass between them until half the groups are empty (Tchernychova and Lyons' recombination, which is

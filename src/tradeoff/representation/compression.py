@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.errors import ProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
     Indices = NDArray[np.int64]
 
-Order = Literal["likely", "typical", "diverse"]
-
 SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
 TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
 SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # of a given mean, of the size of the amounts that were added up
 
-_NO_ORDER = np.empty(0, np.int64)
-_NO_COSTS = np.empty(0)
 _OWN_MEAN = np.empty(0)
 
 
@@ -40,7 +36,6 @@ def compress(
     points: ArrayLike,
     weights: ArrayLike,
     *,
-    order: Order | ArrayLike | None = "likely",
     target: ArrayLike | None = None,
     size: ArrayLike = 0.0,
 ) -> tuple[Indices, Vector]:
@@ -48,16 +43,11 @@ def compress(
 
     ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution. What comes back has the same
     mean to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer
-    than k dimensions. Points of weight 0 are never chosen. Many choices are exact; ``order`` says which is wanted:
-
-    - ``"likely"``: points are taken in decreasing weight (to within a part in 8), so that the likely ones stay;
-    - ``"typical"`` or ``"diverse"``: those with the smallest or the largest mean squared distance from the mean, each
-      coordinate relative to its spread;
-    - an array of n costs: those with the smallest mean cost;
-    - ``None``: points are taken as they come.
+    than k dimensions. Points of weight 0 are never chosen. Many choices are exact: points are taken in decreasing weight
+    (to within a part in 8), so that the likely ones stay.
 
     ``target`` is the mean where it is known better than the sum over the points tells it (the value of the policy whose
-    trajectories they are). The weights then meet that, so that compressing again and again lets no error grow. ``size`` is
+    trajectories they are). The weights then meet that, and no error grows when compressing again and again. ``size`` is
     the size of the amounts that were added up to give each coordinate, where that is more than the coordinate's own: a sum
     of +1 and -1 is 0 only up to a rounding of 1.
 
@@ -70,46 +60,37 @@ def compress(
     points = np.ascontiguousarray(points, np.float64)
     weights = np.ascontiguousarray(weights, np.float64)
     _check_shapes(points, weights)
-    given, costs = _NO_ORDER, _NO_COSTS
-    if order is None:
-        given = np.arange(len(points))
-    elif not isinstance(order, str) or order != "likely":
-        costs = _costs(points, weights, order)
-        given = np.argsort(costs, kind="stable")
     mean = _OWN_MEAN if target is None else _checked_shape(target, points)
-    verdict, rows, shares, error, summary = kernel.push(points, weights, given, costs, mean)
+    verdict, rows, shares, error, summary = kernel.push(points, weights, mean)
     if verdict != kernel.SOUND:
         _explain(points, weights)
         # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
         exponents = np.frexp(np.abs(points).max(axis=0))[1]
         nearer = None if target is None else np.ldexp(mean, -exponents)
-        order = costs if len(costs) else order
         size = np.ldexp(np.asarray(size, float), -exponents)
-        return compress(np.ldexp(points, -exponents), weights, order=order, target=nearer, size=size)
+        return compress(np.ldexp(points, -exponents), weights, target=nearer, size=size)
     if not abs(summary[kernel.MEAN, -1] - 1.0) <= SUM_TOLERANCE:
         _explain(points, weights)
     if target is not None:
         _check_target(mean, summary, size)
     if error <= kernel.TRUSTED:
         return rows, shares
-    return robust(points, weights, given, mean, size)
+    return robust(points, weights, mean, size)
 
 
-def robust(
-    points: Matrix, weights: Vector, given: Indices, target: Vector, size: ArrayLike = 0.0
-) -> tuple[Indices, Vector]:
-    """Return what ``compress`` does, by whichever way leaves the smallest error.
+def robust(points: Matrix, weights: Vector, target: Vector, size: ArrayLike = 0.0) -> tuple[Indices, Vector]:
+    """Return what ``compress`` does, by the way that leaves the smallest error.
 
-    For the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
+    It is for the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
     inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly. A target
     that differs from the points' own mean by no more than the rounding of the summands is met by that mean as well.
     """
-    from tradeoff.kernels.elimination import eliminate, exact_shortfall, relative_error
+    from tradeoff.representation.elimination import eliminate, exact_shortfall, relative_error
 
     kernel = _kernel()
     exponents = np.frexp(np.abs(points).max(axis=0, initial=0.0))[1]
     points = np.ldexp(points, -exponents)
-    _, *plain, _, summary = kernel.push(points, weights, given, _NO_COSTS, _OWN_MEAN)
+    _, *plain, _, summary = kernel.push(points, weights, _OWN_MEAN)
     own = (summary[kernel.MEAN, :-1], summary[kernel.REST, :-1])
     wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
     reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
@@ -119,7 +100,7 @@ def robust(
 
     def ways() -> Iterator[tuple[Indices, Vector]]:
         if len(target):
-            _, rows, shares, *_ = kernel.push(points, weights, given, _NO_COSTS, wanted[0])
+            _, rows, shares, *_ = kernel.push(points, weights, wanted[0])
             yield rows, shares
             yield eliminate(points, weights, *wanted)
         yield plain[0], plain[1]
@@ -184,28 +165,3 @@ def _check_target(mean: Vector, summary: Matrix, size: ArrayLike) -> None:
             f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {own[j]:.12g}; "
             "a target is the same mean, known more precisely"
         )
-
-
-def _costs(points: Matrix, weights: Vector, order: str | ArrayLike) -> Vector:
-    """Return what each point costs, for the orders that minimise something."""
-    if isinstance(order, str):
-        if order not in ("typical", "diverse"):
-            raise ArgumentError(
-                f"order is {order!r}; it must be 'likely', 'typical', 'diverse', None or an array of costs"
-            )
-        _explain(points, weights)
-        # Powers of two first: a squared distance must not overflow.
-        scaled = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0, initial=0.0))[1])
-        offsets = scaled - weights @ scaled
-        spread = np.abs(offsets[weights > 0]).max(axis=0, initial=0.0)
-        distances: Vector = np.square(np.divide(offsets, spread, out=np.zeros_like(offsets), where=spread > 0)).sum(
-            axis=1
-        )
-        return distances if order == "typical" else -distances
-    costs = np.ascontiguousarray(order, np.float64)
-    if costs.shape != weights.shape or not np.isfinite(costs).all():
-        raise ArgumentError(
-            f"an order given as costs must hold one finite number for each of the {len(weights)} points; found shape "
-            f"{costs.shape}"
-        )
-    return costs

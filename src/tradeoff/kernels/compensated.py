@@ -5,37 +5,14 @@ wrong by up to n roundings, which for equal weights do not cancel; these kernels
 (Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the answer is as good as one rounding.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
 
-from tradeoff.kernels import vector
+from tradeoff.kernels.jit import inlined
+from tradeoff.kernels.vector import fma
 
-float64: Any = types.float64
-int64: Any = types.int64
-Vector = types.Array(float64, 1, "C")
-Matrix = types.Array(float64, 2, "C")
-Indices = types.Array(int64, 1, "C")
-# Inputs may be read-only arrays; a compiled kernel that takes those takes writable ones as well.
-FixedVector = types.Array(float64, 1, "C", readonly=True)
-FixedIndices = types.Array(int64, 1, "C", readonly=True)
-FixedMatrix = types.Array(float64, 2, "C", readonly=True)
-
-Decorator = Callable[[Callable[..., Any]], Any]
-
-# A kernel that Python calls is compiled for one signature when its module is imported, or loaded from the cache. Its
-# helpers are compiled with it and live inside it: a cache file for each would cost more to load than all the rest.
-# Those that are called from one place only are inlined, which takes a second off the first compilation.
-HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-helper: Decorator = njit(**HELPER)
-inlined: Decorator = njit(inline="always")
-fma: Any = vector.fma
-prefetch: Any = vector.prefetch
-
-
-# What ``survey`` found; any value from 0 up is the place of the first weight that is negative or not a number.
+# What ``summarise`` found; any value from 0 up is the place of the first weight that is negative or not a number.
 SOUND = -1
 NOT_FINITE = -2
 
@@ -45,7 +22,7 @@ MEAN, REST, LOW, HIGH, AIM, AIM_REST, SUMMARY = range(7)
 
 
 @inlined
-def survey(points: Any, weights: Any, summary: Any) -> Any:
+def summarise(points: Any, weights: Any, summary: Any) -> Any:
     """Return SOUND and the weighted mean (in two parts), smallest and largest value of each coordinate in ``summary``.
 
     Points of weight 0 count for neither; the mean is divided by the sum of the weights, which is left in the last

@@ -1,4 +1,4 @@
-"""Compilation: at first use, for exactly the given types, and kept on disk for the next time."""
+"""Compilation: kernels for exactly the given types, kept on disk for the next time, and their helpers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import njit, types
+
+float64: Any = types.float64
+int64: Any = types.int64
+Vector = types.Array(float64, 1, "C")
+Matrix = types.Array(float64, 2, "C")
+Indices = types.Array(int64, 1, "C")
+# Inputs may be read-only arrays; a compiled kernel that takes those takes writable ones as well.
+FixedVector = types.Array(float64, 1, "C", readonly=True)
+FixedMatrix = types.Array(float64, 2, "C", readonly=True)
+
+Decorator = Callable[[Callable[..., Any]], Any]
+
+# A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled with it and
+# live inside it: a cache file for each would cost more to load than all the rest. Helpers that are called from one place
+# only are inlined, which takes a second off the first compilation.
+HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+helper: Decorator = njit(**HELPER)
+inlined: Decorator = njit(inline="always")
 
 
 @cache
