@@ -19,6 +19,7 @@ STATEMENT_TIMEOUT = 8  # seconds for a statement, kept by the server
 SILENCE_TIMEOUT = 10  # seconds without a byte from the server, kept by the client
 CONNECT_TIMEOUT = 5  # seconds to establish a connection
 CONNECTIONS = 10  # at most, of one process
+POOL_TIMEOUT = 15  # seconds to wait until one of them is free
 
 
 class Connection(psycopg.Connection[Any]):
@@ -58,7 +59,7 @@ def make_engine(url: URL) -> Engine:
         url,
         pool_size=CONNECTIONS,
         max_overflow=0,
-        pool_timeout=SILENCE_TIMEOUT,
+        pool_timeout=POOL_TIMEOUT,
         pool_pre_ping=True,
         connect_args=arguments,
     )
