@@ -68,6 +68,7 @@ def best_vertex(mdp: MDP, best: Alternative, truth: Matrix) -> float:
     found = []
     for _ in range(VERTICES):
         vertex = linprog(rng.random(len(points)), A_eq=lifted, b_eq=mean, method="highs-ds").x
+        assert vertex is not None
         rows = np.flatnonzero(vertex > 1e-12)
         found.append(distance(truth, points[rows], vertex[rows] / vertex[rows].sum()))
     return min(found)

@@ -144,7 +144,7 @@ class _Sent:
                     f"the problem cannot be used in another process, which fails with {error}; put that module where the "
                     "process finds it, or use jobs=1"
                 ) from None
-        return self._problem  # type: ignore[return-value]
+        return self._problem
 
 
 def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:

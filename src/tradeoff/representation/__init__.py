@@ -106,7 +106,7 @@ def _most_faithful(
     if not exact or distance.of(points[rows], shares) >= distance.of(lottery.outcomes, lottery.weights):
         return lottery
     stories = []
-    for row in rows:
+    for row in rows.tolist():
         if row < shown:
             stories.append(lottery.trajectories[row])
             continue

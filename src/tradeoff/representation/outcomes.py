@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
@@ -130,7 +132,8 @@ def _merged(state: Int, earned: Matrix, chance: Vector) -> tuple[Int, Matrix, Ve
         rows = np.concatenate([state[:, None], cells], axis=1)
         _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         group = group.ravel()
-    return state[first], earned[first], np.bincount(group, weights=chance)
+    total: Vector = np.bincount(group, weights=chance)
+    return state[first], earned[first], total
 
 
 def _rolled_out(process: Process, parts: Parts, count: int) -> Outcomes:
@@ -146,8 +149,8 @@ def _rolled_out(process: Process, parts: Parts, count: int) -> Outcomes:
 
 def _counts(shares: Sequence[float], count: int) -> list[int]:
     """Return how many of ``count`` rollouts each part gets, rounded so that they add up."""
-    borders = np.round(np.cumsum(shares) / sum(shares) * count).astype(int)
-    return np.diff(borders, prepend=0).tolist()
+    borders = np.round(np.cumsum(shares) / sum(shares) * count)
+    return [int(size) for size in np.diff(borders, prepend=0)]
 
 
 def draw(process: Process, following: Following, count: int, seed: int = 0) -> Paths:
@@ -179,7 +182,7 @@ def draw(process: Process, following: Following, count: int, seed: int = 0) -> P
     return Paths(states, choices, branches, np.full(count, 1 / count), returns)
 
 
-def segments(begins: Int, ends: Int) -> tuple[Int, Int]:
+def segments(begins: NDArray[np.integer[Any]], ends: NDArray[np.integer[Any]]) -> tuple[Int, Int]:
     """Return which range each number belongs to, and the numbers, of all ranges one after the other.
 
     >>> [column.tolist() for column in segments(np.array([3, 7]), np.array([5, 8]))]

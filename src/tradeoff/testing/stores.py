@@ -7,6 +7,7 @@ import random
 import threading
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tradeoff.errors import ArgumentError, TradeoffError
@@ -96,8 +97,8 @@ def check_missing(open_store: OpenStore, folder: str) -> None:
     with open_store() as store:
         store.create(folder, "ann", [HEADER])
         for where, name in ((folder, "bob"), (f"{folder}-other", "ann")):
-            _raises(MissingError, lambda w=where, n=name: store.read(w, n))
-            _raises(MissingError, lambda w=where, n=name: store.append(w, n, [HEADER], after=0))
+            _raises(MissingError, partial(store.read, where, name))
+            _raises(MissingError, partial(store.append, where, name, [HEADER], after=0))
 
 
 def check_conflicts(open_store: OpenStore, folder: str) -> None:
@@ -106,7 +107,7 @@ def check_conflicts(open_store: OpenStore, folder: str) -> None:
         store.create(folder, "ann", [HEADER])
         store.append(folder, "ann", [{"event": "answer"}], after=1)
         for after in (0, 1, 3):
-            _raises(ConflictError, lambda a=after: store.append(folder, "ann", [{"event": "late"}], after=a))
+            _raises(ConflictError, partial(store.append, folder, "ann", [{"event": "late"}], after=after))
         _raises(ConflictError, lambda: store.create(folder, "ann", [{"event": "other"}]))
         _equal(store.read(folder, "ann"), [HEADER, {"event": "answer"}], "a log after refused writes")
 
@@ -125,8 +126,8 @@ def check_names(open_store: OpenStore, folder: str) -> None:
     """Check that unsafe names are refused."""
     with open_store() as store:
         for name in UNSAFE_NAMES:
-            _raises(ArgumentError, lambda n=name: store.create(folder, n, [HEADER]))
-            _raises(ArgumentError, lambda n=name: store.create(n, "ann", [HEADER]))
+            _raises(ArgumentError, partial(store.create, folder, name, [HEADER]))
+            _raises(ArgumentError, partial(store.create, name, "ann", [HEADER]))
 
 
 def check_json(open_store: OpenStore, folder: str) -> None:
@@ -134,7 +135,7 @@ def check_json(open_store: OpenStore, folder: str) -> None:
     with open_store() as store:
         store.create(folder, "ann", [HEADER])
         for bad in ({"x": float("nan")}, {"x": {1, 2}}):
-            _raises((ValueError, TypeError), lambda b=bad: store.append(folder, "ann", [{"event": "fine"}, b], after=1))
+            _raises((ValueError, TypeError), partial(store.append, folder, "ann", [{"event": "fine"}, bad], after=1))
         _equal(store.read(folder, "ann"), [HEADER], "a log after a batch that is not JSON")
 
 

@@ -136,11 +136,7 @@ class RenderCache:
         return what_if(self.problem, Recommendation(alternative, np.frombuffer(weights), 0, ""))
 
 
-def render_cache(problem: Presentable) -> RenderCache:
-    """Return the cache of a problem, the same every time."""
-    return _render_cache(problem)
-
-
 @lru_cache(PROBLEMS)
-def _render_cache(problem: Any) -> RenderCache:
+def render_cache(problem: Any) -> RenderCache:
+    """Return the cache of a problem, the same every time."""
     return RenderCache(problem)

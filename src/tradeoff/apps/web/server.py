@@ -188,7 +188,8 @@ class Workers:
             pause = SHORTEST_PAUSE if time.monotonic() - begun > STEADY else min(2 * pause, LONGEST_PAUSE)
             if self._stopping.wait(pause):
                 return
-            ended = f"signal {-process.exitcode}" if (process.exitcode or 0) < 0 else f"exit code {process.exitcode}"
+            code = process.exitcode or 0
+            ended = f"signal {-code}" if code < 0 else f"exit code {code}"
             print(f"a worker process ended ({ended}); another one is started", file=sys.stderr, flush=True)
 
     def _started(self) -> BaseProcess | None:

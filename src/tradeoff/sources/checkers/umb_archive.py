@@ -129,10 +129,10 @@ class Archive:
         if isinstance(what, str) and what.endswith("-interval"):
             raise ProblemError(f"{name} holds intervals: {REFUSED['interval']}")
         size = 64 if size is None else size
-        known = isinstance(what, str) and what in NUMBERS and isinstance(size, int) and size in (8, 16, 32, 64)
-        if not known or (what == "double" and size != 64):
+        letter = NUMBERS.get(what) if isinstance(what, str) else None
+        fits = isinstance(size, int) and size in ((64,) if what == "double" else (8, 16, 32, 64))
+        if letter is None or not fits:
             raise ProblemError(f"{name} has the type {shortened(kind)}, which is not a kind of number that is read")
-        letter = NUMBERS[what]
         return self.array(name, letter if what == "double" else f"{letter}{size // 8}", count).astype(np.float64)
 
     def _fractions(self, name: str, size: object, count: int) -> Vector:
