@@ -368,9 +368,8 @@ def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
             f"({', '.join(o.name for o in objectives)}), but an array of shape {rows.shape} was given; "
             "a single weight vector w is the one row [w]"
         )
-    bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0]
+    if not np.isfinite(np.abs(rows).max(initial=0.0)):
+        row, column = np.argwhere(~np.isfinite(rows))[0]
         raise ArgumentError(
             f"the weight of {objectives[column].name} in row {row} is {rows[row, column]}; weights must be finite"
         )
@@ -383,7 +382,10 @@ def unit_rows(rows: Matrix) -> Matrix:
     >>> unit_rows(np.array([[1e308, 1e308], [3e-310, 0.0], [0.0, 0.0]])).round(3).tolist()
     [[0.556, 0.556], [0.863, 0.0], [0.0, 0.0]]
     """
-    exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    if sizes.min(initial=1.0) > 1e-100 and sizes.max(initial=1.0) < 1e100:
+        return rows  # as they are: a power of two changes no digit
+    exponents = np.frexp(sizes)[1]
     result: Matrix = np.ldexp(rows, -exponents[:, None])
     return result
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import NOTHING, Alternative, Item, Lottery, Mixture, Nothing, Plan, Trajectory, Vector
+from tradeoff.model import Alternative, Item, Lottery, Mixture, Nothing, Plan, Trajectory, Vector
 from tradeoff.problem import ScaledProblem
 from tradeoff.representation import mix, parts_of
 
@@ -22,9 +22,9 @@ class SingleChoice(ScaledProblem):
     def outcome_of(self, item: Item) -> Vector:
         """Return what an item comes to, in the person's units."""
 
-    def stories_of(self, item: Item) -> list[tuple[float, Trajectory]]:
-        """Return the weighted ways in which an item can turn out, with probabilities given that it was chosen."""
-        return [(1.0, Trajectory((item.name,), (), 1.0, self.outcome_of(item)))]
+    def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
+        """Return the weighted ways in which an item can turn out, if it is chosen with this chance."""
+        return [(1.0, Trajectory((item.name,), (), chance, self.outcome_of(item)))]
 
     def evaluate(self, plan: Plan) -> Vector:
         """Return the expected gains of an item, of the reference, or of a mixture of them."""
@@ -48,7 +48,6 @@ class SingleChoice(ScaledProblem):
                 f"{worth.tolist()}; was it made for another problem?"
             )
         parts = parts_of(alternative.plan)
-        reference = Trajectory((self.reference_name,), (), 1.0, self.origin)
         mean = np.zeros(len(self.objectives))
         chances: dict[Plan, float] = {}
         for share, plan in parts:
@@ -56,9 +55,12 @@ class SingleChoice(ScaledProblem):
         weights: list[float] = []
         found: list[Trajectory] = []
         for share, plan in parts:
-            told = [(1.0, reference)] if plan is NOTHING else self.stories_of(plan)  # type: ignore[arg-type]
-            outcome = self.origin if plan is NOTHING else self.outcome_of(plan)  # type: ignore[arg-type]
+            if isinstance(plan, Item):
+                outcome, told = self.outcome_of(plan), self.stories_of(plan, chances[plan])
+            else:
+                outcome = self.origin
+                told = [(1.0, Trajectory((self.reference_name,), (), chances[plan], outcome))]
             mean = mean + share * outcome
             weights += [share * weight for weight, _ in told]
-            found += [Trajectory(t.states, t.actions, chances[plan] * t.probability, t.outcome) for _, t in told]
+            found += [trajectory for _, trajectory in told]
         return mix(self.objectives, weights, found, mean)

@@ -152,15 +152,15 @@ class Routes(PointSet):
         nodes = [self.network.nodes[i] for i in (self.network.start, *self.network.target[edges])]
         return turns(nodes, [self.network.action(edge) for edge in edges])
 
-    def stories_of(self, item: Item) -> list[tuple[float, Trajectory]]:
+    def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
         """Return the ways in which a route can go: the same streets, with what the scenarios make of them."""
         states, actions = self._turns(self.steps(item))
         if len(self.network.chances) == 1:
-            return [(1.0, Trajectory(states, actions, 1.0, self.outcome_of(item)))]
+            return [(1.0, Trajectory(states, actions, chance, self.outcome_of(item)))]
         journey = self.journey(item)
         lottery = journey.show(journey.best(np.ones((1, len(self.objectives))))[0])
         return [
-            (float(weight), Trajectory(states, actions, told.probability, told.outcome))
+            (float(weight), Trajectory(states, actions, chance * told.probability, told.outcome))
             for weight, told in zip(lottery.weights, lottery.trajectories, strict=True)
         ]
 
