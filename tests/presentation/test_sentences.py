@@ -84,9 +84,7 @@ def test_a_result() -> None:
     assert (shown.lead, shown.average, shown.doubtful) == ("", "", (2,))
     assert [row.words for row in shown.importance] == ["", "", sentences.LEFT_OPEN]
     early = result(SHOP, recommended(questions=1), SHOP.show(found.alternative), finished=False)
-    assert (
-        early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
-    )
+    assert early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
 
 
 def test_a_plan_is_called_by_what_it_begins_with_and_read_as_an_average() -> None:
