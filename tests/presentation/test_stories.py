@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -49,6 +50,29 @@ def test_unfolding_what_was_folded_gives_the_path_back(walked: list[tuple[str, s
     # Nothing that repeats at once is left side by side.
     for one, next_one in itertools.pairwise(parts):
         assert one.steps != next_one.steps
+
+
+@cache
+def fewest(walked: tuple[tuple[str, str | None], ...]) -> int:
+    """Return how few steps are left to read, by trying every folding."""
+    if not walked:
+        return 0
+    found = 1 + fewest(walked[1:])
+    for size in range(1, LONGEST_CYCLE + 1):
+        times = 2
+        while len(walked) >= size * times and walked[:size] * times == walked[: size * times]:
+            found = min(found, size + fewest(walked[size * times :]))
+            times += 1
+    return found
+
+
+@given(st.lists(st.tuples(few_names, st.just("go")), max_size=12))
+def test_folding_leaves_the_fewest_steps_to_read(walked: list[tuple[str, str | None]]) -> None:
+    assert sum(len(part.steps) for part in fold(walked)) == fewest(tuple(walked))
+
+
+def test_a_repeat_gives_way_to_the_cycle_after_it() -> None:
+    assert [(len(part.steps), part.times) for part in fold([(name, "go") for name in "pppqpq"])] == [(1, 2), (2, 2)]
 
 
 @given(steps.filter(bool), st.integers(2, 9))

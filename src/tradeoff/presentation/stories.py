@@ -177,20 +177,27 @@ def steps_of(trajectory: Trajectory) -> list[Step]:
 
 def fold(steps: Sequence[Step]) -> list[Repeat]:
     """Return the steps with immediate repeats of one to three of them folded, so that the fewest are left to read."""
-    count = len(steps)
+    count, sizes = len(steps), range(1, LONGEST_CYCLE + 1)
     # agree[size, i]: how many steps from i on are the same as those `size` later.
     agree = np.zeros((LONGEST_CYCLE + 1, count + 1), dtype=np.int64)
+    for size in sizes:
+        for i in reversed(range(count - size)):
+            agree[size, i] = agree[size, i + 1] + 1 if steps[i] == steps[i + size] else 0
     cost = [(0, 0)] * (count + 1)  # of the best folding from i on: steps to read, then parts
     best = [Repeat(())] * count
+    # After a cycle that ends at i: the least cost from there, and how many more times the cycle is done first.
+    after = {size: [((0, 0), 0)] * (count + 1) for size in sizes}
     for i in reversed(range(count)):
         cost[i], best[i] = (1 + cost[i + 1][0], 1 + cost[i + 1][1]), Repeat((steps[i],))
-        for size in range(1, LONGEST_CYCLE + 1):
-            if i + size < count and steps[i] == steps[i + size]:
-                agree[size, i] = agree[size, i + 1] + 1
-            times = 1 + int(agree[size, i]) // size
-            after = cost[min(i + size * times, count)]
-            if times > 1 and (size + after[0], 1 + after[1]) < cost[i]:
-                cost[i], best[i] = (size + after[0], 1 + after[1]), Repeat(tuple(steps[i : i + size]), times)
+        for size in sizes:
+            if agree[size, i] >= size:
+                rest, more = after[size][i + 2 * size]
+                if (size + rest[0], 1 + rest[1]) < cost[i]:
+                    cost[i], best[i] = (size + rest[0], 1 + rest[1]), Repeat(tuple(steps[i : i + size]), 2 + more)
+        for size in sizes:
+            after[size][i] = (cost[i], 0)
+            if i >= size and agree[size, i - size] >= size and after[size][i + size][0] <= cost[i]:
+                after[size][i] = (after[size][i + size][0], after[size][i + size][1] + 1)
     folded: list[Repeat] = []
     at = 0
     while at < count:
