@@ -19,7 +19,7 @@ import httpx
 from tradeoff import Answer, load
 from tradeoff.apps.web.app import make_app
 from tradeoff.stores import open_store
-from tradeoff.studies import Desk, Study
+from tradeoff.studies import Sessions, Study
 
 
 async def cpu(client: httpx.AsyncClient, path: str) -> float:
@@ -35,20 +35,20 @@ async def measure(people: int, answers: int, folder: Path, views: int) -> None:
     problem = load("commute")
     with open_store(f"sqlite:///{folder / 'crowd.db'}") as store:
         study = Study.of(problem, "crowd", checks=False, strategy="paper")
-        desk = Desk(study, problem, store)
-        token = desk.open()
+        sessions = Sessions(study, problem, store)
+        token = sessions.open()
         for _ in range(answers):
-            with desk.session(token) as session:
+            with sessions.session(token) as session:
                 asked = session.ask()
                 if asked is None:
                     break
                 session.tell(asked.turn, None if asked.turn % 4 == 0 else Answer.FIRST)
-        with desk.session(token) as session:
+        with sessions.session(token) as session:
             session.ask()
         events = store.read(study.name, token)
         for i in range(people - 1):
             store.create(study.name, f"copy-{i}", events)
-        app = make_app(desk, problem)
+        app = make_app(sessions, problem)
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             here = f"/admin/{study.admin}"

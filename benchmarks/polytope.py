@@ -51,7 +51,8 @@ def interview(d: int, seed: int, most: int) -> Iterator[tuple[Cone, Matrix]]:
     e = PRECISION * float((values @ w).max())
     cone = Cone.orthant(d)
     for label in range(most):
-        people = np.vstack([cone.rays[rng.integers(len(cone.rays))], cone.sample(1, rng, moves=20)])
+        rays = cone.rays
+        people = np.vstack([rays[rng.integers(len(rays))], rng.dirichlet(np.full(len(rays), 0.3)) @ rays])
         first, second = np.argmax(people[:, :d] @ values.T, axis=1)
         if first == second:
             continue

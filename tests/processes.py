@@ -19,14 +19,17 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import psutil
+
+Found = TypeVar("Found")
 
 PATIENCE = (
     600  # seconds after which a wait is given up: it only ends tests that would hang, and is never a measure of speed
 )
 QUICK = 20  # seconds of processor time (not of the clock) for what should take at most one or two; a bomb takes minutes
+EXCUSE = "not possible on this machine"
 MARK = "TRADEOFF_TEST_PROCESS"
 RUN = uuid.uuid4().hex
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -55,12 +58,20 @@ def restore_signals() -> None:
             signal.signal(number, lambda *_: None)
 
 
-def until(holds: Callable[[], object], what: str = "what the test waits for") -> None:
-    """Return as soon as something holds."""
+def until(found: Callable[[], Found], what: str = "what the test waits for") -> Found:
+    """Return what is found, as soon as it is neither false nor none."""
     deadline = time.monotonic() + PATIENCE
-    while not holds():
+    while not (result := found()):
         assert time.monotonic() < deadline, f"{what} did not happen within {PATIENCE} seconds"
         time.sleep(0.02)
+    return result
+
+
+def not_possible_here(reason: str) -> NoReturn:
+    """Skip a test for want of rights or limits that cannot be installed; that is excused also where changes are judged."""
+    import pytest  # not at the top: the guardian does without
+
+    pytest.skip(f"{EXCUSE}: {reason}")
 
 
 # --- starting and ending ---------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class Tally:
 
     actions: dict[str, dict[int, str]] = field(default_factory=dict)  # by interview and turn: the answer, or "undo"
     finished: int = 0
-    interrupted: int = 0  # requests whose reply never came
+    interrupted: int = 0  # requests that were sent and got no reply
     statuses: Counter[int] = field(default_factory=Counter)  # replies that report an error
     waits: list[float] = field(default_factory=list)  # seconds per answer
     memory: list[tuple[float, int]] = field(default_factory=list)  # minute, MB
@@ -126,8 +126,8 @@ class Person:
         """Return the data of a reply, or None if there is none and the question must be asked for again."""
         try:
             done = await self.client.request(method, path, json=sent)
-        except httpx.HTTPError:
-            self.tally.interrupted += 1
+        except httpx.HTTPError as error:
+            self.tally.interrupted += not isinstance(error, httpx.ConnectError)  # which never reached the server
             await asyncio.sleep(RESTART)
             return None
         if done.status_code >= 400:
@@ -197,7 +197,7 @@ async def run(server: Served, given: argparse.Namespace, tally: Tally) -> None:
     works = [last(), watch(), *(seat(given.seed + i) for i in range(given.clients))]
     tasks = [asyncio.create_task(work) for work in works]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # all others go on for ever
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # only last() ends by itself
         for task in done:
             task.result()
     finally:

@@ -115,7 +115,7 @@ class Presentable(Problem, Protocol):
 
     @property
     def has_paths(self) -> bool:
-        """Whether a plan unfolds over time, so that ``show`` takes ``method`` and ``order``."""
+        """Whether a plan unfolds over time; ``show`` then takes ``method``."""
 
     @property
     def storable(self) -> bool:
@@ -202,7 +202,7 @@ class GainScale:
     def gains(self, outcomes: Matrix) -> Matrix:
         """Return the gains of outcomes given in the person's units (rows or one row)."""
         values = (outcomes - self.origin) / self.scale
-        # What is attainable is never below the reference: anything under zero is the last digit of a sum.
+        # Nothing attainable is below the reference, so a value below zero is the last digit of a sum.
         return np.where(self.matters, np.maximum(values, 0.0), 0.0)
 
     def outcomes(self, gains: Matrix) -> Matrix:
@@ -253,11 +253,6 @@ class ScaledProblem(ABC):
     @abstractmethod
     def show(self, alternative: Alternative) -> Lottery:
         """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
-
-    @property
-    def frame(self) -> GainScale:
-        """An old name of ``gain_scale``."""
-        return self.gain_scale
 
     @property
     def origin(self) -> Vector:

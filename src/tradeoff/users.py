@@ -1,4 +1,4 @@
-"""Simulated people: those the theory assumes, and those who break its assumptions on purpose."""
+"""Simulated people: those the theory assumes, and some who break its assumptions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RandomUser:
 
 
 class StubbornUser:
-    """Always gives the same answer; with SAME, the person to whom everything is about equal."""
+    """Always gives the same answer; with SAME, a person to whom everything is about equal."""
 
     def __init__(self, answer: Answer = Answer.FIRST) -> None:
         self.answer = answer

@@ -117,13 +117,13 @@ def test_nonsense_says_what_is_possible_and_changes_nothing() -> None:
     done = run("dependent", *PAPER, keys=keys)
     assert done.exit_code == 0
     assert done.stdout.count("is not an answer") == 4 and "\x1b" not in done.stdout
-    assert done.stdout.count(sentences.ANSWERED[tradeoff.Answer.FIRST]) == 1 and "1 question: " in done.stdout
+    assert done.stdout.count(sentences.ANSWERED[tradeoff.Answer.FIRST]) == 1 and "1 question so far." in done.stdout
 
 
 def test_when_the_answers_end_early_it_ends_as_with_q() -> None:
     ended, quit_ = (run("dependent", *PAPER, keys=keys) for keys in (["a", "b"], ["a", "b", "q"]))
     assert ended.exit_code == quit_.exit_code == 0 and ended.stdout == quit_.stdout
-    assert "The best plan for you, so far" in ended.stdout and "you stopped before the end" in ended.stdout
+    assert "The best plan for you, so far" in ended.stdout and "2 questions so far." in ended.stdout
     assert "tradeoff ask dependent --log answers.jsonl" in ended.stdout
     assert PROMPT not in ended.stdout  # nobody is there to be prompted
 
@@ -333,7 +333,7 @@ def test_without_a_log_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         (("--simulate", "speed=1"), "there is no objective 'speed'"),
         (("--simulate", "first=-1"), "numbers >= 0"),
         (("--simulate", "first=1", "--precision", "nan"), "precision"),
-        (("--precision", "0.1"), "give --simulate too"),
+        (("--precision", "0.1"), "--simulate"),
         (("--resume", "x", "--log", "y"), "leave out --log"),
         (("--resume", "x", "--max-questions", "3"), "--max-questions"),
     ],
@@ -505,7 +505,7 @@ def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
         screen.wait_for(sentences.ANSWERED[tradeoff.Answer.FIRST])
         screen.press("\x04", 2)  # Ctrl-D
         assert screen.end("answers.jsonl") == 0 and screen.restored()
-        assert sentences.ANSWERED[tradeoff.Answer.SECOND] not in screen.shown and "1 question: " in screen.shown
+        assert sentences.ANSWERED[tradeoff.Answer.SECOND] not in screen.shown and "1 question so far." in screen.shown
 
 
 def test_ctrl_c_keeps_everything_and_gives_the_terminal_back(tmp_path: Path) -> None:

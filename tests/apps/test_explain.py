@@ -39,7 +39,7 @@ def hostile_problem(path: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("options", [(), ("--method", "flow"), ("--order", "typical"), ("--order", "diverse")])
+@pytest.mark.parametrize("options", [(), ("--method", "flow")])
 def test_the_shares_and_outcomes_average_to_those_of_the_plan(options: tuple[str, ...]) -> None:
     done = run(*COMMUTE, "--json", *options)
     assert done.exit_code == 0 and done.stderr == ""
@@ -77,7 +77,7 @@ def test_people_read_everything_within_80_columns() -> None:
 def test_a_catalogue_has_one_certain_story() -> None:
     page = run("coffee", "--weights", "body=1").stdout
     assert "every time" in page and "10 points" in page and "at worst" not in page
-    for option in (("--method", "flow"), ("--order", "likely")):
+    for option in (("--method", "flow"), ("--method", "expand")):
         refused = run("coffee", "--weights", "body=1", *option)
         assert refused.exit_code == 2 and refused.stdout == ""
         assert f"{option[0]} {option[1]}" in refused.stderr
@@ -87,7 +87,7 @@ def test_a_picture_is_written_and_named_on_stderr(tmp_path: Path) -> None:
     svg = tmp_path / "x.svg"
     done = run(*COMMUTE, "--svg", str(svg), "--json")
     assert done.exit_code == 0, done.output
-    assert done.stderr == f"wrote {svg}\n"
+    assert done.stderr == f"written: {svg}\n"
     json.loads(done.stdout)
     root = ET.parse(svg).getroot()
     told = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

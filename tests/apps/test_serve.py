@@ -323,7 +323,7 @@ def test_it_ends_when_told_to_with_a_note(folder: Path, how: signal.Signals) -> 
             server.process.send_signal(how)  # with a connection still open
             assert server.process.wait(processes.PATIENCE) == 0
         said = server.output.read_text(encoding="utf-8")
-        assert "Everything is kept; the same command goes on." in said and "Traceback" not in said
+        assert "Everything is kept; the same command continues." in said and "Traceback" not in said
     assert not (folder / "tradeoff.db-wal").exists()  # all of it is in the one file
     assert json.loads(fine("study", "list", "--json").stdout)[0]["answers"] == 1
 

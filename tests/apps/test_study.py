@@ -8,7 +8,6 @@ import resource
 import sqlite3
 import stat
 import threading
-import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -16,11 +15,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from tests import processes
 from tests.web.servers import Server
 from tradeoff.apps.cli.main import main
 from tradeoff.model import Answer
 from tradeoff.stores import open_store
-from tradeoff.studies import Desk, Study
+from tradeoff.studies import Sessions, Study
 
 STORE = "sqlite:///tradeoff.db"
 
@@ -40,10 +40,10 @@ def answered(people: int = 3, name: str = "mine") -> list[str]:
     done = run("study", "create", name, "dependent", "--strategy", "paper", "--no-checks")
     assert done.exit_code == 0, done.stderr
     with open_store(STORE) as store:
-        desk = Desk(Study.read(store, name), Study.problem_of(store, name), store)
-        tokens = [desk.open() for _ in range(people)]
+        sessions = Sessions(Study.read(store, name), Study.problem_of(store, name), store)
+        tokens = [sessions.open() for _ in range(people)]
         for token in tokens:
-            with desk.session(token) as session:
+            with sessions.session(token) as session:
                 asked = session.ask()
                 assert asked is not None
                 session.tell(asked.turn, Answer.FIRST)
@@ -182,8 +182,7 @@ def test_a_backup_of_a_served_study_has_everything_acknowledged_while_people_go_
             thread.start()
         copies = []
         for i in range(3):
-            while len(acknowledged) < 30 * (i + 1):
-                time.sleep(0.01)
+            processes.until(lambda: len(acknowledged) >= 30 * (i + 1))  # noqa: B023
             before = list(acknowledged)
             done = run("study", "backup", f"copy{i}.db")
             assert done.exit_code == 0 and done.stdout == f"written: copy{i}.db\n", done.output

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import tradeoff
+from tests import processes
 from tradeoff.apps.web import views
 from tradeoff.apps.web.rendering import evenly
 from tradeoff.interview import Interview
@@ -331,5 +331,5 @@ def test_the_page_needs_neither_rich_nor_click():
         "import sys; sys.modules['rich'] = sys.modules['click'] = None\n"
         "import tradeoff.apps.web.app, tradeoff.apps.web.server, tradeoff.presentation.data, tradeoff.presentation.sheet"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = processes.run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from tests.models import random_arrays
 from tradeoff import MDP, Catalogue, LinearUser, PointSet
 from tradeoff.model import OptimalPolicy
 from tradeoff.problem import Problem
-from tradeoff.problems import solving
+from tradeoff.problems import compiled
 from tradeoff.users import relative_regret
 
 
@@ -49,8 +49,8 @@ def test_many_actions_over_many_steps_and_in_segments(monkeypatch: pytest.Monkey
     tables = [policy.actions for policy in mdp.solve(rows[:2])]
     assert all(np.all(table == count - 1 - i) for i, table in enumerate(tables))
     assert [mdp.outcome(a.value).round(9).tolist() for a in whole[:2]] == [[80, 80], [120, 20]]
-    monkeypatch.setattr(solving, "memory_limit", lambda: 2 * (128 * count * mdp.threads + 1300))
-    plans = {plan for _, _, plan in solving._chunks(mdp, len(rows), keep_policies=True)}
+    monkeypatch.setattr(compiled, "memory_limit", lambda: 2 * (128 * count * mdp.threads + 1300))
+    plans = {plan for _, _, plan in compiled.chunks(mdp.dynamics, len(rows), mdp.threads, keep_policies=True)}
     assert all(plan.segment < horizon for plan in plans)
     for one, other in zip(whole, mdp.best(rows), strict=True):
         assert one.value.tobytes() == other.value.tobytes()
@@ -58,7 +58,12 @@ def test_many_actions_over_many_steps_and_in_segments(monkeypatch: pytest.Monkey
 
 def test_the_memory_of_wide_choices_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A choice among more than 65,536 takes four bytes, so policies need four times what those of few actions do."""
-    assert [solving._choice_type(many_actions(n, ()))().itemsize for n in (256, 257, 65_536, 65_537)] == [1, 2, 2, 4]
+    assert [compiled.choice_type(many_actions(n, ()).dynamics)().itemsize for n in (256, 257, 65_536, 65_537)] == [
+        1,
+        2,
+        2,
+        4,
+    ]
 
 
 def problems(seed: int) -> list[Problem]:

@@ -85,7 +85,7 @@ def test_a_result() -> None:
     assert [row.words for row in shown.importance] == ["", "", sentences.LEFT_OPEN]
     early = result(SHOP, recommended(questions=1), SHOP.show(found.alternative), finished=False)
     assert (
-        early.heading == "The best plan for you, so far" and early.reason == "1 question: you stopped before the end."
+        early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
     )
 
 

@@ -48,7 +48,7 @@ def not_dominated(points: np.ndarray, value: np.ndarray) -> bool:
 def test_best_is_the_best_of_all_points_for_any_weights(drawn: Any, most: int) -> None:
     points, objectives, rng = drawn
     problem = over(points, objectives, most_asked=most)
-    gains, rows = problem.frame.gains(points), rows_for(rng, len(objectives))
+    gains, rows = problem.gain_scale.gains(points), rows_for(rng, len(objectives))
     for row, best in zip(rows, problem.best(rows), strict=True):
         assert best.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
         if np.all(row >= 0):
@@ -67,7 +67,7 @@ def test_one_way_is_as_good_and_never_asks_against_an_objective(drawn: Any) -> N
         return points[(points @ weights).argmax()]
 
     problem = PointSet(best, objectives, both_ways=False)
-    gains = sign * (points - problem.frame.origin) / np.abs(problem.frame.scale) * problem.frame.matters
+    gains = sign * (points - problem.gain_scale.origin) / np.abs(problem.gain_scale.scale) * problem.gain_scale.matters
     rows = rows_for(rng, len(objectives))
     found = problem.best(rows)
     listed = np.array([a.value for a in found])

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,13 @@ import numpy as np
 import pytest
 
 import tradeoff
+from tests import processes
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
-from tradeoff.problems import memory
-from tradeoff.sources.cells import Kind, amount, kind_of, plain_numbers
-from tradeoff.sources.files import read_document
+from tradeoff.problems import ram
+from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
+from tradeoff.sources.tables.cells import Kind, amount, kind_of, plain_numbers
 
 ROBOT = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "data" / "robot.prism"
 
@@ -82,19 +82,19 @@ def test_limits_of_containers_count(
     cgroup(root / "jobs" / "mine", **{limit: 600 << 20, usage: 100 << 20, "memory__stat": f"anon 1\n{stat} 0"})
     cgroup(root / "jobs", **{limit: 1000 << 20, usage: 900 << 20, "memory__stat": f"anon 1\n{stat} {100 << 20}"})
     cgroup(root, **{limit: "max" if not under else 9223372036854771712, usage: 5})
-    found = memory.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")
+    found = ram.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")
     assert [entry[0] for entry in found] == [600 << 20, 1000 << 20]
-    monkeypatch.setattr(memory, "limited_cgroups", lambda: found)
-    assert memory.memory_limit() == int(0.9 * (200 << 20))
+    monkeypatch.setattr(ram, "limited_cgroups", lambda: found)
+    assert ram.memory_limit() == int(0.9 * (200 << 20))
     with pytest.raises(TooLargeError):
-        memory.check_fits(200 << 20, "a model")
+        ram.check_fits(200 << 20, "a model")
 
 
 def test_a_container_that_shows_only_its_own_group(tmp_path: Path) -> None:
     (tmp_path / "cgroup").write_text("0::/kubepods/on-the-host-only\n")
     cgroup(tmp_path / "fs", memory__max=1 << 30, memory__current=0)
-    assert [entry[0] for entry in memory.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")] == [1 << 30]
-    assert memory.limited_cgroups(tmp_path / "none", tmp_path / "fs") == []
+    assert [entry[0] for entry in ram.limited_cgroups(tmp_path / "cgroup", tmp_path / "fs")] == [1 << 30]
+    assert ram.limited_cgroups(tmp_path / "none", tmp_path / "fs") == []
 
 
 LIMITED = """
@@ -107,13 +107,11 @@ sys.path[:0] = {path!r}
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the modules of this one."""
     program = LIMITED.format(path=sys.path) + textwrap.dedent(code)
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | environment, check=False
-    )
+    return processes.run([sys.executable, "-c", program], env=os.environ | environment)
 
 
 def test_the_limit_of_address_space_counts() -> None:
-    done = python("from tradeoff.problems.memory import memory_limit; print(memory_limit())")
+    done = python("from tradeoff.problems.ram import memory_limit; print(memory_limit())")
     assert 0 < int(done.stdout) < 3 << 30, done.stderr
 
 
@@ -158,28 +156,13 @@ def test_storm_ends_with_the_program_that_started_it(tmp_path: Path, number: sig
         tradeoff.load({str(tmp_path / "endless.prism")!r}, horizon=3)
     """
     environment = os.environ | {"TRADEOFF_SECONDS": "100"}
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], env=environment, stderr=subprocess.PIPE
-    ) as parent:
-        worker = wait_for(lambda: storm_of(parent.pid))
-        try:
-            parent.send_signal(number)
-            parent.communicate()
-            assert parent.returncode != 0
-            wait_for(lambda: not is_running(worker))
-        finally:
-            if is_running(worker):
-                os.kill(worker, signal.SIGKILL)
-
-
-def wait_for(what: Any) -> Any:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        found = what()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with processes.Child(command, env=environment, stderr=subprocess.PIPE) as parent:
+        worker = processes.until(lambda: storm_of(parent.pid))
+        parent.send_signal(number)
+        parent.communicate()
+        assert parent.returncode != 0
+        processes.until(lambda: not is_running(worker))
 
 
 def storm_of(pid: int) -> int | None:
@@ -384,6 +367,32 @@ def test_readers_report_how_far_they_are(tmp_path: Path) -> None:
     assert len(said) == before
 
 
+@pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e6, False)])
+def test_a_terminal_shows_a_bar_once_reading_takes_long(tmp_path: Path, patience: float, shown: bool) -> None:
+    (tmp_path / "long.csv").write_text("name,x,y\n" + "".join(f"{i},{i},{-i}\n" for i in range(50_000)))
+    program = f"""
+        import sys
+        sys.path[:0] = {[folder for folder in sys.path if folder]!r}
+        from tradeoff.apps.cli import reading
+        from tradeoff.apps.cli.source import Source
+        reading.PATIENCE = {patience}
+        Source({str(tmp_path / "long.csv")!r}, {{}}).read()
+    """
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with processes.Child(command, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as child:
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 4096):
+                text += part
+        except OSError:  # the other side is closed
+            pass
+        os.close(ours)
+        assert child.wait() == 0, text
+    assert (b"Reading" in text) == shown
+
+
 # --- environments ----------------------------------------------------------------------------------------------------
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -413,7 +422,7 @@ class Pictures(gymnasium.Env):  # type: ignore[misc]
 
 
 def test_pictures_of_few_states_are_read_exactly_without_being_kept() -> None:
-    from tradeoff.sources.enumeration import enumerate_states
+    from tradeoff.sources.environments.exploration import enumerate_states
 
     problem = tradeoff.load(Pictures())
     assert problem.horizon == 4 and len(problem.states) == 5 and "exact" in problem.about
@@ -498,7 +507,5 @@ def test_workers_that_are_used_again_find_modules_of_a_new_folder(tmp_path: Path
             print(len(first), second.results.regret.tolist() == alone.results.regret.tolist())
     """
     (tmp_path / "program.py").write_text(textwrap.dedent(program))
-    done = subprocess.run(
-        [sys.executable, "-P", str(tmp_path / "program.py")], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, "-P", str(tmp_path / "program.py")])
     assert done.stdout == "8 True\n", done.stderr

@@ -428,6 +428,6 @@ def test_a_simulated_person_is_asked_about_a_model(folder: Path, suffix: str) ->
     done = CliRunner(env={"COLUMNS": "100"}).invoke(app, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.02
-    words = json.dumps(result["recommendation"]["trajectories"])
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.02
+    words = json.dumps(result["recommendation"]["alternative"]["stories"])
     assert "place=" in words and "hand_over" in words

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from tests.processes import QUICK
 from tradeoff import ProblemError, load, save
-from tradeoff.sources import files
+from tradeoff.sources.files import documents
 
 VALID: dict[str, Any] = {
     "format": "tradeoff-problem/1",
@@ -258,5 +258,5 @@ def test_a_bomb_that_would_fit_is_refused_before_it_is_read(tmp_path: Path, name
 def test_reading_the_document_itself_is_linear() -> None:
     begin = time.process_time()
     with pytest.raises(ProblemError, match="twice"):
-        files._without_repeats([(str(i), 1) for i in range(300_000)] + [("299999", 1)])
+        documents._without_repeats([(str(i), 1) for i in range(300_000)] + [("299999", 1)])
     assert time.process_time() - begin < QUICK

@@ -25,7 +25,6 @@ from tradeoff import MDP
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
-from tradeoff.problems.solving import branches
 
 Members = dict[str, bytes]
 
@@ -295,7 +294,7 @@ def test_what_another_library_writes_is_read_exactly(tmp_path_factory: Any, mode
 def _happenings(mdp: MDP) -> dict[str, list[tuple[str, float, tuple[float, ...]]]]:
     """Return what can happen in each state, whatever the actions are called."""
     found: dict[str, list[tuple[str, float, tuple[float, ...]]]] = {}
-    for s, _, p, t, r in zip(*branches(mdp.layers[0]), strict=True):
+    for s, _, p, t, r in zip(*mdp.layers[0].branches(), strict=True):
         found.setdefault(mdp.states[s], []).append((mdp.states[t], round(float(p), 12), tuple(r.tolist())))
     return {state: sorted(rows) for state, rows in found.items()}
 
@@ -485,7 +484,7 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, pack: Any, monkeypa
     path = tmp_path / "bomb.umb"
     path.write_bytes(zeros)
     assert len(zeros) < 100_000
-    monkeypatch.setattr("tradeoff.sources.umb_archive.SURELY_QUICK", 30 << 20)
+    monkeypatch.setattr("tradeoff.sources.checkers.umb_archive.SURELY_QUICK", 30 << 20)
     _refused(str(path), "would unpack from .* MB to more than 30 MB, which no model does")
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.05")
     _refused(str(path), "would unpack .* does not fit into memory")
@@ -558,7 +557,7 @@ def test_a_simulated_person_is_asked_about_a_file(tmp_path: Path) -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(Commands("tradeoff", commands={"ask": ask}), call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
+    assert result["recommendation"]["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
 
 
 # --- an index of any shape --------------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
 
@@ -71,7 +71,7 @@ def test_a_new_database_killed_while_it_is_made_can_be_opened(tmp_path: Path) ->
     for attempt in range(4):
         folder = tmp_path / str(attempt)
         folder.mkdir()
-        done = subprocess.run([sys.executable, "-c", MAKER, str(folder)], capture_output=True, text=True, check=False)
+        done = processes.run([sys.executable, "-c", MAKER, str(folder)])
         assert done.returncode == -signal.SIGKILL, done.stderr
         for path in sorted(folder.glob("*.db")):
             with open_store(f"sqlite:///{path}") as store:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import until
+from tests import processes
 from tests.web.servers import TOOL, Server
 from tradeoff.errors import StoreError
 from tradeoff.stores import open_store
@@ -37,7 +37,7 @@ with open_store(sys.argv[1]) as store:
 @contextmanager
 def holder(address: str, folder: Path) -> Iterator[Callable[[], None]]:
     """Give a function that has another process append to a store which that process holds open."""
-    process = subprocess.Popen(
+    process = processes.Child(
         [sys.executable, "-c", HOLDER, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
     )
     assert process.stdin is not None and process.stdout is not None
@@ -56,12 +56,9 @@ def holder(address: str, folder: Path) -> Iterator[Callable[[], None]]:
         said("open")
         yield append
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(processes.PATIENCE) == 0
     finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+        process.end()
 
 
 def same(path: Path) -> str:
@@ -121,15 +118,15 @@ def test_a_second_writer_through_a_bind_mount_is_refused(tmp_path: Path) -> None
     path, other = tmp_path / "logs.db", tmp_path / "mounted.db"
     other.touch()
     with holder(f"sqlite:///{path}", tmp_path) as append:
-        mounted = subprocess.run(["mount", "--bind", str(path), str(other)], capture_output=True, check=False)
+        mounted = processes.run(["mount", "--bind", str(path), str(other)])
         if mounted.returncode:
-            pytest.skip("not run: mounting needs the rights of an administrator")
+            processes.not_possible_here("mounting needs the rights of an administrator")
         try:
             with pytest.raises(StoreError, match="in use by another server or program"):
                 open_store(f"sqlite:///{other}")
             append()
         finally:
-            subprocess.run(["umount", str(other)], check=True)
+            processes.run(["umount", str(other)], check=True)
     with open_store(f"sqlite:///{path}", write=False) as store:
         assert len(store.read("people", "ann")) == 2
 
@@ -156,7 +153,7 @@ def test_a_refused_writer_leaves_the_locks_of_the_first_alone(tmp_path: Path) ->
             assert reader.names("people") == ["ann"]
         # Another process that believes to be the last one folds the log in and deletes it.
         code = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT 1 FROM logs').fetchall(); c.close()"
-        subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+        processes.run([sys.executable, "-c", code, str(path)], check=True)
         assert (tmp_path / "logs.db-wal").exists()
         store.append("people", "ann", [{"event": "answer"}], after=1)
     with closing(sqlite3.connect(path)) as connection:
@@ -256,10 +253,20 @@ def test_a_file_that_goes_away_is_noticed_before_the_next_answer_is_acknowledged
         assert client.post("/api/interviews").status_code == 503
         assert client.get("/health").status_code == 200
         if sys.platform == "linux" and found.is_file():  # the server still holds the file under its new name
-            refused = subprocess.run(
-                [str(TOOL), "serve", "dependent", "--strategy", "paper", "--store", f"sqlite:///{found}", "--port", "0"],
-                capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
-            )  # fmt: skip
+            refused = processes.run(
+                [
+                    str(TOOL),
+                    "serve",
+                    "dependent",
+                    "--strategy",
+                    "paper",
+                    "--store",
+                    f"sqlite:///{found}",
+                    "--port",
+                    "0",
+                ],
+                cwd=tmp_path,
+            )
             assert refused.returncode == 4 and "in use" in refused.stderr, refused.stderr
         if ending == "stop":
             assert server.stop() == 0
@@ -277,7 +284,7 @@ def test_a_moved_file_is_noticed_without_any_answer(tmp_path: Path) -> None:
         token = client.post("/api/interviews").json()["id"]
         assert client.post(f"/api/interviews/{token}/answers", json={"turn": 1, "answer": "same"}).status_code == 200
         found = moved(tmp_path / "tradeoff.db")
-        until(lambda: "moved or deleted" in server.output.read_text(encoding="utf-8"), "a note about the moved file")
+        processes.until(lambda: "moved or deleted" in server.output.read_text(encoding="utf-8"))
         server.kill()
     assert kept(found) == 1
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.web.servers import TOOL
 from tradeoff.errors import ArgumentError
 from tradeoff.stores import open_store
@@ -48,9 +49,7 @@ def test_commands_use_it_and_refuse_more_workers_than_it_can_have(installed: Pat
     store = ("--store", "json-file:answers.json")
 
     def tool(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(TOOL), "study", *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        return processes.run([str(TOOL), "study", *words], cwd=tmp_path, env=environment)
 
     made = tool("create", "mine", "dependent", "--strategy", "paper", "--participants", "2", *store)
     assert made.returncode == 0, made.stderr
@@ -72,5 +71,5 @@ def test_importing_stores_loads_nothing_heavy() -> None:
         "tradeoff.strategies",
         "tradeoff.problems",
     ]
-    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code, *heavy], check=True)
     assert done.stdout.strip() == "[]"

@@ -331,7 +331,7 @@ def test_a_process_has_at_most_ten_connections_so_that_nine_fit_into_a_hundred(p
             finally:
                 stop.set()
 
-        together(watch, *[look] * 16, within=600)
+        together(watch, *[look] * 16)
     assert 2 <= max(most) <= CONNECTIONS
 
 

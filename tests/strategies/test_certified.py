@@ -22,7 +22,7 @@ from tradeoff import (
     StubbornUser,
     load,
 )
-from tradeoff.strategies.cache import memory_of
+from tradeoff.strategies.cache import cache_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -120,12 +120,12 @@ def test_questions_never_depend_on_who_was_asked_before() -> None:
     users = [person(rng, problem, 0.01) for _ in range(3)]
     for user in users:
         run(Interview(problem, "certified"), user)
-    solved = memory_of(problem).solved
+    solved = cache_of(problem).solved
     again, alone = Interview(problem, "certified"), Interview(fresh, "certified")
     run(again, users[-1])
     run(alone, users[-1])
     assert [q.key for _, q, _ in again.answers] == [q.key for _, q, _ in alone.answers]
-    assert memory_of(problem).solved == solved  # the second time nothing had to be solved
+    assert cache_of(problem).solved == solved  # the second time nothing had to be solved
 
 
 def test_contradictions_are_explained_and_can_be_taken_back() -> None:

@@ -1,4 +1,4 @@
-"""The consistent cone against brute force, exact arithmetic, Qhull and linear programs; samples against known laws."""
+"""The consistent cone against brute force, exact arithmetic, Qhull and linear programs; particles against the posterior."""
 
 import doctest
 from fractions import Fraction
@@ -54,6 +54,20 @@ def cone_of(d, given_answers, **options):
     for label, (difference, kind) in enumerate(given_answers):
         cone = cone.add(half_spaces(difference, kind), label)
     return cone
+
+
+def contains(cone, z, tol=CLOSE):
+    """Whether z, scaled to weights that sum to 1, satisfies every half-space to within ``tol``."""
+    total = z[:-1].sum()
+    return bool(total > 0.0 and (cone.half_spaces @ (z / total)).min() >= -tol)
+
+
+def only(cone, labels):
+    """The cone of these answers alone."""
+    rows, found = cone.half_spaces[cone.d + 2 :], Cone.orthant(cone.d, cone.e_max, cone.limit)
+    for label in labels:
+        found = found.add(rows[[other == label for other in cone.row_labels]], label)
+    return found
 
 
 def interview(d, count, seed, e=0.01, points=200):
@@ -185,7 +199,7 @@ def test_rays_are_qhulls_on_whole_interviews(d, seed):
     cone, given_answers, person = interview(d, 14, seed)
     expected = by_qhull(cone)
     assert_same_points(expected, cone.rays, 1e-8)
-    assert cone.contains(person)
+    assert contains(cone, person)
     assert (cone.half_spaces @ cone.rays.T).min() >= -1e-15
     rebuilt = cone_of(d, given_answers[::-1])
     assert_same_points(rebuilt.rays, cone.rays)
@@ -236,13 +250,11 @@ def test_thirty_bisections_leave_a_thin_but_exact_cone():
         difference = direction[:d] - (low + high) / 2
         cone = cone.add(half_spaces(difference, 1 if w @ difference > e else -1), label)
         assert not cone.empty
-        assert cone.contains(np.append(w, e), 1e-14)
+        assert contains(cone, np.append(w, e), 1e-14)
         assert (cone.half_spaces @ cone.rays.T).min() >= -1e-14
     low, high = np.transpose([cone.bounds(row) for row in np.eye(d + 1)])
     assert ((low <= np.append(w, e) + 1e-14) & (np.append(w, e) <= high + 1e-14)).all()
     assert (high - low)[:d].max() < 0.05
-    inside = cone.sample(50, rng)
-    assert (cone.half_spaces @ inside.T).min() >= -1e-14
 
 
 def test_a_repeated_answer_changes_nothing():
@@ -266,7 +278,7 @@ def test_a_cut_that_cannot_be_made_cleanly_is_moved_outward(monkeypatch, relucta
     larger = cone_of(4, given_answers)
     directions = np.random.default_rng(0).normal(size=(5, 200))
     assert ((larger.rays @ directions).max(axis=0) >= (cone.rays @ directions).max(axis=0) - 1e-14).all()
-    assert larger.contains(person)
+    assert contains(larger, person)
 
 
 def test_rays_that_stay_are_the_same_numbers():
@@ -292,8 +304,6 @@ def test_the_precision_may_collapse_to_almost_a_point():
 def test_one_weight_leaves_the_precision_alone():
     cone = Cone.orthant(1).add(half_spaces([0.4], +1), 0).add(half_spaces([0.1], 0), 1)
     assert_allclose(np.sort(cone.rays, axis=0), [[1.0, 0.1], [1.0, 0.4]])
-    assert cone.facets()[1] == (0, 1)
-    assert_allclose(cone.sample(2000, np.random.default_rng(0))[:, 1].mean(), 0.25, atol=0.01)
     assert cone.add(half_spaces([0.2], -1), 2).conflict() == (2,)
 
 
@@ -315,67 +325,13 @@ def brute_force_or_qhull(cone):
 
 
 @given(answers(errors=False))
-def test_interior_is_inside_and_contains_agrees(case):
+def test_interior_is_inside(case):
     cone = cone_of(*case)
     if cone.empty:
         assert cone.interior is None
         return
     assert (cone.half_spaces @ cone.interior).min() > 0.0
-    assert cone.contains(7.0 * cone.interior, tol=0.0)
-    assert not cone.contains(np.zeros(cone.d + 1))
-    assert not cone.contains(np.append(np.ones(cone.d), 2.0 * cone.d))
-
-
-@given(answers(errors=False))
-def test_facets_alone_give_the_same_set_and_none_can_go(case):
-    cone = cone_of(*case)
-    if cone.empty:
-        return
-    rows, labels = cone.facets()
-    assert len(rows) == len(labels)
-    for k in range(len(rows)):
-        others = np.delete(rows, k, axis=0)
-        found = linprog(
-            rows[k],
-            A_ub=-others,
-            b_ub=np.zeros(len(others)),
-            A_eq=np.append(np.ones(cone.d), 0.0)[None],
-            b_eq=[1.0],
-            bounds=(-1.0, 2.0),
-        )
-        assert found.fun < -1e-9
-    for row in cone.half_spaces:  # all the others follow
-        found = linprog(
-            row,
-            A_ub=-rows,
-            b_ub=np.zeros(len(rows)),
-            A_eq=np.append(np.ones(cone.d), 0.0)[None],
-            b_eq=[1.0],
-            bounds=(None, None),
-        )
-        assert found.fun >= -1e-8
-
-
-@given(answers(), st.data())
-def test_without_is_never_having_heard_the_answer(case, data):
-    d, given_answers = case
-    if not given_answers:
-        return
-    label = data.draw(st.integers(0, len(given_answers) - 1))
-    less = cone_of(d, given_answers).without(label)
-    expected = cone_of(d, [a for i, a in enumerate(given_answers) if i != label])
-    assert less.labels == tuple(i for i in range(len(given_answers)) if i != label)
-    assert_array_equal(less.half_spaces, expected.half_spaces)
-    assert less.empty == expected.empty
-    if not less.empty:
-        assert_same_points(less.rays, expected.rays)
-        more = less.add(half_spaces(*given_answers[label]), "back")  # its skeleton still works
-        assert more.empty == cone_of(d, given_answers).empty
-
-
-def test_without_an_unknown_label_is_the_same_cone():
-    cone = Cone.orthant(2)
-    assert cone.without("never said") is cone
+    assert_allclose(cone.interior[:-1].sum(), 1.0)
 
 
 @given(st.integers(1, 3), st.integers(0, 2**32), st.sampled_from([1, 2, None]))
@@ -393,14 +349,35 @@ def test_conflict_is_the_smallest_set_that_cannot_hold(d, seed, grid):
         return
 
     def cannot_hold(labels):
-        rest = cone
-        for label in set(range(7)) - set(labels):
-            rest = rest.without(label)
-        return rest.empty
+        return only(cone, labels).empty
 
     assert cannot_hold(found)
     assert found == tuple(sorted(found))
     assert not any(cannot_hold(fewer) for fewer in combinations(range(7), len(found) - 1))
+    irreducible = cone.irreducible_conflict()
+    assert cannot_hold(irreducible) and len(irreducible) >= len(found)
+    assert not any(cannot_hold([other for other in irreducible if other != label]) for label in irreducible)
+
+
+def test_a_smallest_conflict_is_sought_for_a_limited_time(monkeypatch):
+    """Where the integer program is not given any time, the irreducible conflict is what is said."""
+    import scipy.optimize
+
+    limits = []
+
+    def watched(*given, options, **named):
+        limits.append(options["time_limit"])
+        return integer_program(*given, options=options, **named)
+
+    integer_program = scipy.optimize.milp
+    monkeypatch.setattr(scipy.optimize, "milp", watched)
+    rng = np.random.default_rng(8)
+    cone = Cone.orthant(3)
+    for label in range(20):
+        cone = cone.add(half_spaces(rng.normal(size=3), int(rng.integers(-1, 2))), label)
+    assert cone.conflict(seconds=0.0) == cone.irreducible_conflict() and not limits
+    assert len(cone.conflict(seconds=5.0)) <= len(cone.irreducible_conflict())
+    assert limits and max(limits) <= 5.0
 
 
 def test_conflicts_of_many_weights_can_need_many_answers():
@@ -423,12 +400,11 @@ def test_contradictions_never_crash():
     assert 1 <= len(cone.conflict()) <= 4
     assert cone.labels == tuple(range(40))
     while cone.empty:
-        cone = cone.without(cone.conflict()[-1])
+        conflict = cone.conflict()
+        cone = only(cone, [label for label in cone.labels if label != conflict[-1]])
     assert len(cone.rays) >= 4
     with pytest.raises(ArgumentError, match="contradict"):
         cone.add([-1, -1, -1, 0], "no").bounds([1, 0, 0, 0])
-    with pytest.raises(ArgumentError, match="contradict"):
-        cone.add([-1, -1, -1, 0], "no").sample(3, rng)
 
 
 def test_half_spaces_that_say_nothing_are_harmless():
@@ -464,52 +440,15 @@ def test_beyond_the_limit_programs_take_over():
     cone = cone_of(6, given_answers, limit=20)
     with pytest.raises(TooManyRays):
         _ = cone.rays
-    with pytest.raises(TooManyRays):
-        cone.facets()
+    assert not cone.has_rays and full.has_rays
     assert not cone.empty
     assert (cone.half_spaces @ cone.interior).min() > 1e-9
     for direction in np.eye(7):
         assert_allclose(cone.bounds(direction), full.bounds(direction), rtol=0, atol=1e-8)
-    points = cone.sample(600, np.random.default_rng(0))
-    assert (cone.half_spaces @ points.T).min() >= -1e-12
-    mean, spread = full.sample(600, np.random.default_rng(1)).mean(axis=0), points.std(axis=0)
-    assert (np.abs(points.mean(axis=0) - mean) <= 0.3 * spread).all()
     against = half_spaces(-given_answers[0][0], given_answers[0][1] or 1)
-    assert cone.contains(person)
+    assert contains(cone, person)
     if given_answers[0][1]:
         assert set(cone.add(against, "no").conflict()) <= {0, "no"}
-
-
-# ------------------------------------------------------------------------------------------------- samples
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 6])
-def test_samples_of_the_whole_simplex_have_its_moments(d):
-    points = Cone.orthant(d, e_max=0.5).sample(6000, np.random.default_rng(d))
-    assert points.shape == (6000, d + 1)
-    assert points.min() >= -1e-15
-    assert_allclose(points[:, :d].mean(axis=0), 1 / d, rtol=0.05)
-    assert_allclose((points[:, :d] ** 2).mean(axis=0), 2 / d / (d + 1), rtol=0.08)
-    assert_allclose(points[:, d].mean(), 0.25, rtol=0.03)
-    assert_allclose(points[:, d].var(), 0.25 / 12, rtol=0.06)
-
-
-def test_samples_of_a_cut_cone_are_uniform_over_it():
-    cone, _, _ = interview(3, 4, 6, e=0.05)
-    whole = Cone.orthant(3).sample(200_000, np.random.default_rng(1), moves=20)
-    kept = whole[(whole @ cone.half_spaces.T).min(axis=1) >= 0.0]
-    assert len(kept) > 300
-    points = cone.sample(4000, np.random.default_rng(2))
-    assert (points @ cone.half_spaces.T).min() >= -1e-15
-    error = kept.std(axis=0) * np.sqrt(1 / len(kept) + 1 / 4000)
-    assert (np.abs(points.mean(axis=0) - kept.mean(axis=0)) <= 5 * error).all()
-    assert_allclose(points.std(axis=0), kept.std(axis=0), rtol=0.15)
-
-
-def test_samples_repeat_with_the_generator():
-    cone, _, _ = interview(4, 5, 0)
-    one, two = (cone.sample(10, np.random.default_rng(3)) for _ in range(2))
-    assert_array_equal(one, two)
 
 
 # ------------------------------------------------------------------------------------------------- the posterior
@@ -582,7 +521,7 @@ def test_particles_go_on_from_where_they_were():
     assert consistent(*step, differences, kinds).mean() > 0.9
     fewer = posterior_particles(differences, kinds, 100, np.random.default_rng(1), start=before, seen=8)
     assert fewer[0].shape == (100, 4)
-    assert cone.contains(person)
+    assert contains(cone, person)
 
 
 def test_particles_repeat_with_the_generator_and_leave_the_start_alone():
@@ -602,6 +541,17 @@ def test_particles_of_one_weight_learn_the_precision():
     weights, precision = posterior_particles([[0.3], [0.1]], [1, 0], 800, np.random.default_rng(0), lapse=0.01)
     assert_allclose(weights, 1.0)
     assert ((precision >= 0.1) & (precision <= 0.3)).mean() > 0.9
+
+
+@pytest.mark.parametrize("d", [10, 100, 160])
+def test_particles_learn_with_many_weights(d):
+    """The product of many weights underflows; densities are logarithms, so particles still fit noiseless answers."""
+    rng = np.random.default_rng(d)
+    w, differences = rng.dirichlet(np.ones(d)), rng.normal(size=(15, d))
+    kinds = np.sign(differences @ w).astype(int)
+    found = posterior_particles(differences, kinds, 300, rng, lapse=0.08)
+    assert np.isfinite(found[0]).all() and np.isfinite(found[1]).all()
+    assert consistent(*found, differences, kinds).mean() > 0.9
 
 
 def test_arguments_that_make_no_sense_are_refused():

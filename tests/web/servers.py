@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.processes import PATIENCE, Child, until
+from tests.processes import PATIENCE, Child, run, until
 
 TOOL = Path(sys.executable).parent / "tradeoff"
 
@@ -51,7 +51,7 @@ class Server:
         command = re.search(r"address of the admin page: tradeoff (.*)", said)
         assert command is not None
         words = [str(TOOL), *shlex.split(command.group(1))]
-        return subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=True).stdout.strip()
+        return run(words, cwd=self.folder, check=True).stdout.strip()
 
     @property
     def port(self) -> int:

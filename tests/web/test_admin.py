@@ -14,12 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.processes import PATIENCE
 from tests.web.servers import Server, begin, turn_of
 from tradeoff import Answer, load
 from tradeoff.apps.web.progress import FEW, Progress
 from tradeoff.stores import open_store
 from tradeoff.stores.memory import InMemoryStore
-from tradeoff.studies import Desk, Study
+from tradeoff.studies import Sessions, Study
 from tradeoff.studies.export import participant_rows
 
 
@@ -41,7 +42,7 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
     """People come, answer and take back in any order; the summary is always that of a fresh reading."""
     problem, rng, store = load("coffee"), random.Random(3), Counting()
     study = Study.of(problem, "many", strategy="paper")
-    desk = Desk(study, problem, store)
+    sessions = Sessions(study, problem, store)
     progress = Progress(store, study.name, problem)
     tokens: list[str] = []
     for _ in range(60):
@@ -49,21 +50,21 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
         for _ in range(rng.randrange(4)):
             match rng.choice(["come", "invite", "answer", "answer", "answer", "undo"]):
                 case "come":
-                    tokens.append(desk.open())
+                    tokens.append(sessions.open())
                     touched.add(tokens[-1])
                 case "invite":
-                    tokens.append(desk.invite())
+                    tokens.append(sessions.invite())
                     touched.add(tokens[-1])
                 case "answer" if tokens:
                     token = rng.choice(tokens)
-                    with desk.session(token) as session:
+                    with sessions.session(token) as session:
                         asked = session.ask()
                         if asked is not None:
                             session.tell(asked.turn, rng.choice([None, *Answer]))
                     touched.add(token)
                 case "undo" if tokens:
                     token = rng.choice(tokens)
-                    with desk.session(token) as session:
+                    with sessions.session(token) as session:
                         if session.answered:
                             session.undo()
                             touched.add(token)
@@ -80,16 +81,16 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
 def test_the_version_changes_exactly_when_a_log_does() -> None:
     problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "one", strategy="paper")
-    desk = Desk(study, problem, store)
+    sessions = Sessions(study, problem, store)
     progress = Progress(store, study.name, problem)
     seen = [progress.version()]
-    token = desk.open()
+    token = sessions.open()
     seen.append(progress.version())
-    with desk.session(token) as session:
+    with sessions.session(token) as session:
         session.tell(session.turn, None)
     seen.append(progress.version())
     assert len(set(seen)) == 3
-    with desk.session(token) as session:
+    with sessions.session(token) as session:
         session.history()
     assert progress.version() == progress.people()[0] == seen[-1]
 
@@ -97,8 +98,8 @@ def test_the_version_changes_exactly_when_a_log_does() -> None:
 def test_many_logs_are_read_together() -> None:
     problem, store = load("coffee"), InMemoryStore()
     study = Study.of(problem, "crowd", strategy="paper")
-    desk = Desk(study, problem, store)
-    tokens = [desk.invite() for _ in range(FEW + 5)]
+    sessions = Sessions(study, problem, store)
+    tokens = [sessions.invite() for _ in range(FEW + 5)]
     progress = Progress(store, study.name, problem)
     assert [one.token for one in progress.people()[1]] == tokens
     assert progress.logs_read == len(tokens)
@@ -160,7 +161,7 @@ def test_the_page_asks_only_whether_something_is_new(tmp_path: Path) -> None:
         client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
         after = page_and_version()
         assert after[1] != before[1] and after[0] != before[0]
-        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=30)
+        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=PATIENCE)
         assert wrong.status_code == 404
         with open_store(f"sqlite:///{tmp_path / 'tradeoff.db'}", write=False) as store:
             (name,) = Study.names(store)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import random
-import subprocess
 import sys
 import weakref
 
 import pytest
 
+from tests import processes
 from tradeoff import Answer, load
 from tradeoff.studies.session import Session
 
@@ -32,7 +32,7 @@ for _ in range(3):
 
 
 def test_a_full_collection_looks_only_at_what_is_new() -> None:
-    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True, timeout=300, check=False)
+    done = processes.run([sys.executable, "-c", SERVED])
     assert done.returncode == 0, done.stderr
     assert all(int(line) < 5_000 for line in done.stdout.split()), done.stdout
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import resource
 import socket
-import subprocess
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.processes import PATIENCE, not_possible_here, run, until
 from tests.web.servers import TOOL, Server, begin
 
 
 def raw(server: Server, request: bytes) -> bytes:
     """Return the reply to bytes that no client library would send."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         parts = []
         while part := connection.recv(4096):
@@ -70,7 +70,7 @@ def test_localhost_is_served_at_every_loopback_address(tmp_path: Path) -> None:
         assert addresses & {"127.0.0.1", "::1"}
         for address in addresses:
             name = f"[{address}]" if ":" in address else address
-            assert httpx.get(f"http://{name}:{server.port}/health", timeout=30).status_code == 200
+            assert httpx.get(f"http://{name}:{server.port}/health", timeout=PATIENCE).status_code == 200
         assert server.stop() == 0
 
 
@@ -88,10 +88,7 @@ def test_localhost_is_served_at_every_loopback_address(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_served_is_said(tmp_path: Path, words: list[str], said: str) -> None:
-    done = subprocess.run(
-        [str(TOOL), "serve", "coffee", "--no-browser", "--port", "0", *words], cwd=tmp_path, capture_output=True,
-        text=True, timeout=120, check=False,
-    )  # fmt: skip
+    done = run([str(TOOL), "serve", "coffee", "--no-browser", "--port", "0", *words], cwd=tmp_path)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
@@ -113,26 +110,26 @@ def test_two_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
     """The reply comes while they are held; a server that must drop them first would have at most half of them left."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2 * IDLE:
-        pytest.skip(f"at most {hard} files can be open here")
+        not_possible_here(f"at most {hard} files can be open")
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1_024), hard))  # the server inherits it, and raises it
     idle: list[socket.socket] = []
-    held = []
     try:
         with Server(tmp_path, "serve", "coffee", "--strategy", "paper") as server:
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * IDLE), hard))
-            for _ in range(20):  # they are dropped after four seconds: a slow machine needs another try
-                for _ in range(IDLE):
-                    idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
-                assert httpx.get(f"{server.address}/health", timeout=120).status_code == 200
-                for connection in idle:
-                    connection.setblocking(False)
-                held.append(sum(map(still_open, idle)))
-                if held[-1] > 0.75 * IDLE:
-                    break
+
+            def held() -> int:
+                """Return how many are still idle after a reply."""
                 for connection in idle:
                     connection.close()
                 idle.clear()
-            assert held[-1] > 0.75 * IDLE, held
+                for _ in range(IDLE):
+                    idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE))
+                assert httpx.get(f"{server.address}/health", timeout=PATIENCE).status_code == 200
+                for connection in idle:
+                    connection.setblocking(False)
+                return sum(map(still_open, idle))
+
+            until(lambda: held() > 0.6 * IDLE)  # they are dropped after four seconds: a slow machine needs another try
     finally:
         for connection in idle:
             connection.close()

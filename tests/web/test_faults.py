@@ -24,6 +24,7 @@ from tests import processes
 from tests.web.servers import TOOL, Server, begin, turn_of
 from tradeoff import Catalogue, Interview, Objective, RandomUser, load, save
 from tradeoff.interview import read_log
+from tradeoff.presentation.sentences import CONTRADICTION
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
 
@@ -231,11 +232,11 @@ def test_answers_that_contradict_each_other_are_shown_and_can_be_taken_back(tmp_
             assert client.post(path, json={"turn": turn, "answer": answer}).status_code == 200
         assert client.get(here).headers["location"] == f"{here}/result"  # nothing more can be learned like that
         result = client.get(f"{here}/result").text
-        assert "cannot all be meant" in result
+        assert CONTRADICTION in result
         numbers = {int(part.partition('"')[0]) for part in result.split('name="number" value="')[1:]}
         assert set(conflict) <= numbers
         done = client.post(f"{here}/undo", data={"number": str(conflict[0])})
-        assert done.status_code == 303 and "cannot all be meant" not in client.get(f"{here}/result").text
+        assert done.status_code == 303 and CONTRADICTION not in client.get(f"{here}/result").text
 
 
 def test_a_guessed_link_and_another_persons_look_the_same(coffee: Server) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
+from tests.processes import PATIENCE
 from tests.web.servers import Server, begin
 from tradeoff.apps.web import limits as module
 from tradeoff.apps.web.limits import PERIOD, QUEUE, Bucket, Limiter, Limits, address_of
@@ -219,6 +220,8 @@ def test_the_real_server_keeps_the_limits(tmp_path: Path) -> None:
         assert statuses == [303, 201, 303, 429]
         refused = post("/api/interviews", "192.0.2.1")
         assert refused.status_code == 429 and "error" in refused.json() and int(refused.headers["retry-after"]) > 0
+        page = post("/start", "192.0.2.1")
+        assert page.status_code == 429 and "<h1" in page.text and "content-security-policy" in page.headers
         assert post("/start", "192.0.2.2").status_code == 303  # others are not concerned
         here = begin(client)  # nor is the machine itself
         for _ in range(10):
@@ -233,7 +236,7 @@ def test_thirty_people_behind_one_address_meet_no_limit(tmp_path: Path) -> None:
             import httpx
 
             headers = {"x-real-ip": "192.0.2.1"}
-            async with httpx.AsyncClient(base_url=server.address, timeout=120, headers=headers) as client:
+            async with httpx.AsyncClient(base_url=server.address, timeout=PATIENCE, headers=headers) as client:
 
                 async def person() -> list[int]:
                     statuses = []

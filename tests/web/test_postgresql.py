@@ -315,7 +315,7 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
                 statuses: list[int] = []
 
                 def ask(path: str, **sent: Any) -> None:
-                    with httpx.Client(base_url=server.address, timeout=90) as patient:
+                    with httpx.Client(base_url=server.address, timeout=processes.PATIENCE) as patient:
                         statuses.append((patient.post(path, **sent)).status_code)
 
                 together(

@@ -105,7 +105,7 @@ def in_the_terminal(folder: Path, name: str, strategy: str, most: int | None, ke
     assert found["finished"]
     said = found["recommendation"]
     events = read_log((folder / "answers.jsonl").read_text(encoding="utf-8"))
-    return held(events, list(said["gain"].values()), list(said["weights"].values()))
+    return held(events, said["alternative"]["gains"], list(said["weights"].values()))
 
 
 def on_the_page(client: httpx.Client, acts: list[Act]) -> Held:

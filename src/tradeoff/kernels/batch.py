@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.arranged import Arrangement
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.layers import (
     HELD,
     LAYER,
@@ -24,7 +25,7 @@ from tradeoff.kernels.layers import (
     taken,
     weigher,
 )
-from tradeoff.kernels.single import Arrangement, backward_one
+from tradeoff.kernels.single import backward_one
 from tradeoff.kernels.vector import (
     at,
     block_fma,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.vector import at, fma
 
 Array: TypeAlias = np.ndarray[Any, Any]

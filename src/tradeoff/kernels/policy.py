@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.layers import (
     HELD,
     LAYER,

@@ -1,7 +1,7 @@
 """Particles that move by slice sampling (Neal 2003, shrinking); every move leaves the posterior as it is.
 
-A particle is weights on the simplex and the logarithm of a precision. Everything along a line is linear in how far one has
-gone, so a place costs one multiplication per answer and not one per answer and weight.
+A particle is weights on the simplex and the logarithm of a precision. Margins of answers are linear along a line, so a
+point on it costs one multiply-add per answer, not one per answer and weight.
 """
 
 import math
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types, uint64
 
-from tradeoff.kernels.compiling import compiled
-from tradeoff.kernels.exact import helper
+from tradeoff.kernels.jit import compiled, helper
 
 SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
 FLOOR = 1e-9  # weights stay above this, where the sparse prior's density would have a pole
-SHRINKS = 8  # a particle that has found no better place after as many tries stays, which is as valid and much cheaper
+SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
-FREE = 0.2  # of the directions are of any kind, for the population may lie in a plane
+FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
+TINY = 1e-200  # a product of weights below this is turned into its logarithm before it underflows
 
 
 @helper
@@ -39,14 +39,15 @@ def normal(state: Any) -> Any:
 
 
 @helper
-def prior(product: Any, sparse: Any) -> Any:
-    """Return the logarithm of the prior density of weights with this product."""
-    return math.log1p(sparse * math.exp((SPARSE - 1.0) * math.log(product)))
+def prior(log_product: Any, log_sparse: Any) -> Any:
+    """Return the logarithm of the prior density of weights with this product: log(1 + sparse * product^(SPARSE - 1))."""
+    ratio = log_sparse + (SPARSE - 1.0) * log_product
+    return ratio + math.log1p(math.exp(-ratio)) if ratio > 0.0 else math.log1p(math.exp(ratio))
 
 
 @helper
 def wrong_along(slack: Any, slope: Any, offsets: Any, count: Any, t: Any, precision: Any) -> Any:
-    """Return how many answers somebody would not have given, ``t`` along a line of weights."""
+    """Return how many answers do not fit the weights ``t`` along a line."""
     found = 0
     for q in range(count):
         found += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
@@ -64,19 +65,30 @@ def line_density(
     offsets: Any,
     t: Any,
     penalty: Any,
-    sparse: Any,
+    log_sparse: Any,
 ) -> Any:
     """Return the logarithm of the posterior density, ``t`` along a line of weights and precision."""
-    product = 1.0
+    product, logarithm = 1.0, 0.0
     for j in range(w.shape[0]):
         product *= max(w[j] + t * direction[j], FLOOR)
+        if product < TINY:
+            product, logarithm = 1.0, logarithm + math.log(product)
     wrong = wrong_along(slack, slope, offsets, offsets.shape[0], t, math.exp(level + t * rise))
-    return prior(product, sparse) - penalty * wrong
+    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong
 
 
 @helper
 def one_density(
-    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, offsets: Any, precision: Any, penalty: Any, sparse: Any
+    w: Any,
+    j: Any,
+    x: Any,
+    least: Any,
+    slack: Any,
+    slope: Any,
+    offsets: Any,
+    precision: Any,
+    penalty: Any,
+    log_sparse: Any,
 ) -> Any:
     """Return the logarithm of the density where weight j is x and the others keep their proportions.
 
@@ -86,18 +98,20 @@ def one_density(
     if x < FLOOR or (1.0 - x) * least < FLOOR:
         return -np.inf
     rest = (1.0 - x) / (1.0 - w[j])
-    product = x
+    product, logarithm = x, 0.0
     for i in range(d):
         if i != j:
             product *= w[i] * rest
+            if product < TINY:
+                product, logarithm = 1.0, logarithm + math.log(product)
     wrong = wrong_along(slack, slope, offsets, offsets.shape[0], x, precision)
     # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
-    return prior(product, sparse) - penalty * wrong + math.log(x) + (d - 1) * math.log1p(-x)
+    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong + math.log(x) + (d - 1) * math.log1p(-x)
 
 
 @helper
 def along_others(
-    w: Any, level: Any, others: Any, levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any, sparse: Any,
+    w: Any, level: Any, others: Any, levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any, log_sparse: Any,
     direction: Any, slack: Any, slope: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Move the weights along the difference of two other particles, and return the new level."""
@@ -133,11 +147,11 @@ def along_others(
         for j in range(d):
             slack[q] += rows[q, j] * w[j]
             slope[q] += rows[q, j] * direction[j]
-    least = line_density(w, direction, level, rise, slack, slope, offsets, 0.0, penalty, sparse)
+    least = line_density(w, direction, level, rise, slack, slope, offsets, 0.0, penalty, log_sparse)
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        if line_density(w, direction, level, rise, slack, slope, offsets, t, penalty, sparse) >= least:
+        if line_density(w, direction, level, rise, slack, slope, offsets, t, penalty, log_sparse) >= least:
             for j in range(d):
                 w[j] = max(w[j] + t * direction[j], FLOOR)
             return level + t * rise
@@ -150,7 +164,7 @@ def along_others(
 
 @helper
 def one_weight(
-    w: Any, level: Any, rows: Any, offsets: Any, penalty: Any, sparse: Any, slack: Any, slope: Any, state: Any
+    w: Any, level: Any, rows: Any, offsets: Any, penalty: Any, log_sparse: Any, slack: Any, slope: Any, state: Any
 ) -> Any:
     """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
     d = w.shape[0]
@@ -171,14 +185,14 @@ def one_weight(
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    least = one_density(w, j, x, least_share, slack, slope, offsets, precision, penalty, sparse)
-    if least == -np.inf:  # below the floor, where every place would be as good: the other moves lead out of there
+    least = one_density(w, j, x, least_share, slack, slope, offsets, precision, penalty, log_sparse)
+    if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
         return
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         moved = 1.0 / (1.0 + math.exp(-(scale + t)))
-        if one_density(w, j, moved, least_share, slack, slope, offsets, precision, penalty, sparse) >= least:
+        if one_density(w, j, moved, least_share, slack, slope, offsets, precision, penalty, log_sparse) >= least:
             for i in range(d):
                 w[i] = moved if i == j else w[i] * (1.0 - moved) / (1.0 - x)
             return
@@ -219,7 +233,7 @@ def one_precision(
 )  # fmt: skip
 def move_all(
     weights: Any, levels: Any, others: Any, other_levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any,
-    sparse: Any, rounds: Any, seed: Any,
+    log_sparse: Any, rounds: Any, seed: Any,
 ) -> None:  # fmt: skip
     """Move every particle for some rounds: twice along differences of others, in one weight, and in precision.
 
@@ -235,9 +249,9 @@ def move_all(
         for _ in range(rounds):
             if d > 1:
                 for _ in range(2):
-                    level = along_others(w, level, others, other_levels, rows, offsets, low, high, penalty, sparse,
+                    level = along_others(w, level, others, other_levels, rows, offsets, low, high, penalty, log_sparse,
                                          direction, slack, slope, state)  # fmt: skip
-                one_weight(w, level, rows, offsets, penalty, sparse, slack, slope, state)
+                one_weight(w, level, rows, offsets, penalty, log_sparse, slack, slope, state)
             level = one_precision(w, level, rows, offsets, low, high, penalty, slack, slope, state)
         total = 0.0
         for j in range(d):

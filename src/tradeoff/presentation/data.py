@@ -117,6 +117,7 @@ def interview_data(problem: Presentable, interview: Interview) -> Data:
     return {
         "problem": problem.name,
         "strategy": interview.strategy,
+        "finished": interview.finished,
         "recommendation": recommendation_data(problem, found, interview.finished, conflicts),
         "answers": [
             {

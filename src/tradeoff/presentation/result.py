@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tradeoff.log import Shown, Side
 from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
@@ -68,7 +69,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         amounts=amounts(problem, recommendation.alternative),
         importance=_importance(problem, recommendation),
         certainty=certainty(problem, recommendation),
-        reason=_reason(recommendation, finished),
+        reason=sentences.reason(recommendation.questions, clipped(recommendation.reason) if finished else ""),
         runner_up=_runner_up(problem, recommendation),
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
@@ -81,11 +82,6 @@ def plan_name(lottery: Lottery) -> str:
     if likely.actions and likely.actions[0]:
         return f"the plan that begins with “{clipped(likely.actions[0])}”"
     return f"“{clipped(likely.states[0])}”"
-
-
-def _reason(recommendation: Recommendation, finished: bool) -> str:
-    why = clipped(recommendation.reason) if finished else "you stopped before the end"
-    return sentences.reason(recommendation.questions, why)
 
 
 def _left_open(recommendation: Recommendation) -> str:
@@ -251,11 +247,10 @@ class Given:
     answer: Answer | None  # FIRST means A; None: skipped
 
 
-def as_shown(number: int, question: Question, answer: Answer | None, left: str) -> Given:
-    """Return an answer as the person saw the question; ``left`` says which alternative was A: "first" or "second"."""
-    if left == "first":
-        return Given(number, question.first, question.second, answer)
-    return Given(number, question.second, question.first, None if answer is None else answer.swapped)
+def as_shown(number: int, question: Question, answer: Answer | None, left: Side) -> Given:
+    """Return an answer as the person saw the question; ``left`` says which alternative was A."""
+    shown = Shown(question, left)
+    return Given(number, shown.a, shown.b, shown.turned(answer))
 
 
 @dataclass(frozen=True)

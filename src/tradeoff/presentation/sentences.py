@@ -53,14 +53,31 @@ def plan_lead(lottery: Lottery) -> str:
     return "This is what happens, every time:" if is_certain(lottery) else "On average, it comes to the same as this:"
 
 
+def explanation(reference: str) -> list[str]:
+    """Return how questions are to be read and why they are asked, in paragraphs; gains are counted from the reference."""
+    return [
+        "What happens under a plan also depends on chance. Each plan is told as a few ways it can go, with how often: "
+        '"30% (30 of 100)". These sum it up, so that the averages below them are exact.',
+        "Why such questions? What you give up for what shows how much each objective matters to you. At the end you see "
+        "that as percentages, counted for the whole way from the worst to the best amount of each objective.",
+        f'Gains are counted from "{reference}", which is there only for comparison. "Within 4% of the best plan for you" '
+        "means that at most 4% of the gain of your best plan is lost.",
+    ]
+
+
 def contradiction(count: int) -> str:
     """Return what to say of answers that cannot all hold."""
     return IMPOSSIBLE_ANSWER if count == 1 else CONTRADICTION
 
 
 def reason(questions: int, why: str) -> str:
-    """Return how many questions were asked and why no more."""
-    return f"{counted(questions, 'question')}: {why}."
+    """Return how many questions were asked, and why no more if none are left.
+
+    >>> reason(3, "nothing is left to ask"), reason(1, "")
+    ('3 questions: nothing is left to ask.', '1 question so far.')
+    """
+    asked = counted(questions, "question")
+    return f"{asked}: {why}." if why else f"{asked} so far."
 
 
 def listed(names: Sequence[str]) -> str:

@@ -71,11 +71,11 @@ def icon(story: int) -> Svg:
 def icon_array(counts: Sequence[int], total: int, words: str) -> Svg:
     """Return a hundred icons shared out among the stories, or a thousand where the shares are that fine."""
     if total == 100:
-        places = [(1 + 10 * (i % 10), 1 + 10 * (i // 10)) for i in range(100)]
+        cells = [(1 + 10 * (i % 10), 1 + 10 * (i // 10)) for i in range(100)]
         drawn, at = [], 0
         for story, count in enumerate(counts):
             shape = ICONS[story % COLOURS]
-            path = "".join(f"M{x} {y}{shape}" for x, y in places[at : at + count])
+            path = "".join(f"M{x} {y}{shape}" for x, y in cells[at : at + count])
             drawn.append(f'<path class="s{story % COLOURS}" d="{path}"/>')
             at += count
         return svg("".join(drawn), 100, 100, "array", words)

@@ -13,26 +13,21 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
-    NOTHING,
     Alternative,
     Details,
     Item,
-    Lottery,
     Matrix,
-    Mixture,
-    Nothing,
     Objective,
     Plan,
     Reference,
-    Trajectory,
     Vector,
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, fingerprint_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.choice import SingleChoice
 from tradeoff.problems.supported_solutions import BEYOND, LEAST, find_supported, ranges_of
-from tradeoff.representation import mix, parts_of
 
 # To prefer the better of two solutions that tie, the optimiser is asked again with this much of every weight added, and
 # with less if that yields a solution that does not tie.
@@ -45,7 +40,7 @@ MARGIN = 0.25
 Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
 
-class PointSet(ScaledProblem):
+class PointSet(SingleChoice):
     """A choice among solutions that an optimiser finds: a knapsack, a route, a schedule.
 
     ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
@@ -365,45 +360,9 @@ class PointSet(ScaledProblem):
         """Return what to do for a solution, line by line."""
         return Details(lines=tuple(self.lines(plan))) if isinstance(plan, Item) else Details()
 
-    def evaluate(self, plan: Plan) -> Vector:
-        """Return the expected gains of a solution, of the reference, or of a mixture of them."""
-        match plan:
-            case Item():
-                return self.alternative(plan.index).value
-            case Nothing():
-                return np.zeros(len(self.objectives))
-            case Mixture():
-                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
-                return mean
-            case _:
-                raise ArgumentError(f"a point set has solutions, not policies; {plan!r} cannot be evaluated")
-
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as a person can read it: what is to be done, and what it comes to."""
-        worth = self.evaluate(alternative.plan)
-        if np.abs(worth - alternative.value).max() > 1e-9:
-            raise ArgumentError(
-                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
-                f"{worth.tolist()}; was it made for another problem?"
-            )
-        shares: list[float] = []
-        found: list[Trajectory] = []
-        mean = np.zeros(len(self.objectives))
-        for share, plan in parts_of(alternative.plan):
-            told = [(1.0, Trajectory((self.reference_name,), (), share, self.origin))]
-            outcome = self.origin
-            if plan is not NOTHING:
-                assert isinstance(plan, Item)
-                outcome, told = self._solution(plan.index)[0], self.stories(plan.index, share)
-            mean = mean + share * outcome
-            shares += [share * weight for weight, _ in told]
-            found += [trajectory for _, trajectory in told]
-        return mix(self.objectives, shares, found, mean)
-
-    def stories(self, number: int, share: float) -> list[tuple[float, Trajectory]]:
-        """Return the weighted ways in which a solution can go; one that is a part of a mixture happens that often."""
-        outcome, steps = self._solutions[number]
-        return [(1.0, Trajectory((self.label(steps),), (), share, outcome))]
+    def outcome_of(self, item: Item) -> Vector:
+        """Return what a solution comes to, in the person's units."""
+        return self._solution(item.index)[0]
 
 
 class _UnpicklableOptimiser:

@@ -59,7 +59,8 @@ def find_supported(ask: Ask, first: list[int], goods: Matrix, most: int) -> tupl
 def ranges_of(goods: Matrix) -> Vector:
     """Return the range of each column; the size of its values where they are all the same."""
     low, high = goods.min(axis=0), goods.max(axis=0)
-    return np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    ranges: Vector = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    return ranges
 
 
 def _facets(points: Matrix) -> Matrix:

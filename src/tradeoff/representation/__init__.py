@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
-from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.compression import compress
 from tradeoff.representation.process import Following, Paths, Process, path_probability
 
-__all__ = ["Method", "Order", "compress", "mix", "parts_of", "represent"]
+__all__ = ["Method", "compress", "mix", "parts_of", "represent"]
 
 Method: TypeAlias = Literal["expand", "flow"]
 
@@ -23,12 +23,11 @@ def represent(
     policy: object,
     *,
     method: Method = "expand",
-    order: Order = "likely",
     fits: Callable[[int], bool] = lambda size: True,
 ) -> Lottery:
     """Return a policy or mixture as at most k+1 weighted trajectories whose mean is exactly its expected outcome.
 
-    Every trajectory can really happen under the plan, and carries its own true probability beside its weight.
+    Every trajectory can happen under the plan, and carries its own true probability beside its weight.
     ``fits(size)`` says whether this many bytes may be used to keep the values of all steps.
 
     >>> import tradeoff
@@ -44,7 +43,7 @@ def represent(
     found: list[Trajectory] = []
     value = np.zeros(len(process.objectives))
     for share, following in followings:
-        paths, expected = paths_of(process, following, method, order, fits)
+        paths, expected = paths_of(process, following, method, fits)
         value += share * expected
         chances = [
             sum(p * path_probability(process, other, paths, row) for p, other in followings)
@@ -57,11 +56,11 @@ def represent(
         value += hypothetical * process.origin
         weights.append(hypothetical)
         found.append(Trajectory((process.reference_name,), (), hypothetical, process.origin))
-    return mix(process.objectives, weights, found, value, order=order, size=process.largest_total)
+    return mix(process.objectives, weights, found, value, size=process.largest_total)
 
 
 def paths_of(
-    process: Process, following: Following, method: Method, order: Order, fits: Callable[[int], bool]
+    process: Process, following: Following, method: Method, fits: Callable[[int], bool]
 ) -> tuple[Paths, Vector]:
     """Return the weighted paths of a policy by the method asked for, and V^pi."""
     # Imported here because a catalogue needs neither, nor the compiler behind them.
@@ -69,11 +68,11 @@ def paths_of(
         case "expand":
             from tradeoff.representation.expand import expand
 
-            return expand(process, following, order, fits)
+            return expand(process, following, fits)
         case "flow":
             from tradeoff.representation.flow import decompose
 
-            return decompose(process, following, order)
+            return decompose(process, following)
         case _:
             raise ArgumentError(f"the method is {method!r}; it must be 'expand' (Algorithm 4) or 'flow' (Algorithm 5)")
 
@@ -107,7 +106,6 @@ def mix(
     found: Sequence[Trajectory],
     value: Vector,
     *,
-    order: Order = "likely",
     size: ArrayLike = 0.0,
 ) -> Lottery:
     """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged.
@@ -125,5 +123,5 @@ def mix(
             totals[same] += weight
     shares = np.array(totals)
     outcomes = np.array([t.outcome for t in merged])
-    kept, shares = compress(outcomes, shares / shares.sum(), order=order, target=value, size=size)
+    kept, shares = compress(outcomes, shares / shares.sum(), target=value, size=size)
     return Lottery(tuple(objectives), shares, tuple(merged[i] for i in kept))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 
-Wishes = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
+Goals = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
@@ -68,15 +68,15 @@ def listed(name: str, value: object) -> list[str]:
     return parts
 
 
-def wishes(value: object) -> Wishes:
+def parse_objectives(value: object) -> Goals:
     """Return which objectives are wanted, and their direction where it is said: ``price:min,battery:max``.
 
     From Python it may also be a mapping of names to directions, or a sequence of names or ``Objective``.
 
-    >>> wishes("price:min, battery")
+    >>> parse_objectives("price:min, battery")
     {'price': 'min', 'battery': None}
     """
-    found: Wishes = {}
+    found: Goals = {}
     given: Iterable[Any]
     if isinstance(value, Mapping):
         given = [f"{name}:{goal}" if goal else str(name) for name, goal in value.items()]

@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tradeoff.errors import ArgumentError, StoreError
+from tradeoff.log import Event
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")  # safe in a file name, a URL and a shell
 BACKGROUND_THREADS = 16
 
-Event = dict[str, Any]  # a JSON object
 Events = Sequence[Mapping[str, Any]]
 
 

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
+from tradeoff.log import Event
 from tradeoff.stores.base import (
     DamagedError,
-    Event,
     Events,
     InUseError,
     Store,

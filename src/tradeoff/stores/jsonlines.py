@@ -1,7 +1,8 @@
 """A log of events as a file of JSON lines, to which lines are only ever added.
 
 An event is on the disk when ``append`` returns. A line that a crash left unfinished was never acknowledged: it is not
-read, and cut off when the next event is written. Only one process at a time can hold a file.
+read, and cut off when the next event is written. Every line has a checksum (``tradeoff.log.lines``). Only one process at a
+time can hold a file.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tradeoff.errors import LogError, StoreError
-from tradeoff.interview import Event, read_log
+from tradeoff.log import Event, Lines, unfinished
 from tradeoff.stores.base import DamagedError, InUseError
 
 # A log begins with a short header; of a file that is something else no more than this is looked at.
@@ -49,6 +51,7 @@ class JsonLines:
             raise
         self._end: int | None = None  # where the last whole event ends; unknown until read
         self._before = b""  # what must come between that and the next
+        self._lines = Lines()
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
@@ -99,25 +102,28 @@ class JsonLines:
         with os.fdopen(self._descriptor, "rb", closefd=False) as file:
             content = file.read()
         end = content.rfind(b"\n") + 1
+        whole = not unfinished(content[end:].decode("utf-8", errors="replace"))  # only the line's end may be missing
+        lines = Lines()
         try:
-            events = read_log(content[:end].decode("utf-8"))
+            events = lines.read((content if whole else content[:end]).decode("utf-8"))
         except LogError as error:
             raise DamagedError(f"{self.path}: {error}") from None
         except UnicodeDecodeError as error:
             raise DamagedError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
-        last = read_log(content[end:].decode("utf-8", errors="replace"))  # a whole event may lack its line's end
-        self._end, self._before = (len(content), b"\n") if last else (end, b"")
-        return events + last
+        self._lines = lines
+        self._end, self._before = (len(content), b"\n") if whole else (end, b"")
+        return events
 
     def append(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Write the events and return when they are on the disk; on failure the file is as it was before."""
-        data = b"".join(json.dumps(dict(event), allow_nan=False).encode() + b"\n" for event in events)
-        if not data:
+        events = list(events)
+        if not events:
             return
         if self._end is None:
             self.read()
         assert self._end is not None
-        data = self._before + data
+        lines = copy(self._lines)
+        data = self._before + lines.write(events).encode()
         try:
             os.ftruncate(self._descriptor, self._end)  # a line that was left unfinished
             os.lseek(self._descriptor, self._end, os.SEEK_SET)
@@ -129,7 +135,7 @@ class JsonLines:
                 f"the last answer was not saved, because {self.path} cannot be written: {error.strerror}; "
                 "put that right and resume: everything before it is there"
             ) from error
-        self._end, self._before = self._end + len(data), b""
+        self._end, self._before, self._lines = self._end + len(data), b"", lines
 
     def _take_back(self) -> None:
         assert self._end is not None

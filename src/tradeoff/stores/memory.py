@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 
-from tradeoff.stores.base import Event, Events, Store, check_new, conflict, lines_of, missing
+from tradeoff.log import Event
+from tradeoff.stores.base import Events, Store, check_new, conflict, lines_of, missing
 
 
 class InMemoryStore(Store):

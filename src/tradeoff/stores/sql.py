@@ -24,8 +24,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
+from tradeoff.log import Event
 from tradeoff.stores.base import (
-    Event,
     Events,
     Log,
     Store,

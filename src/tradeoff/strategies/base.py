@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tradeoff.model import Answer, Question, Recommendation
-from tradeoff.strategies.polytope import Cone
-from tradeoff.strategies.sampling import half_spaces
+from tradeoff.strategies.polytope import Cone, half_spaces
 
 # What a strategy receives: an answer, or None for "skip": nothing was said, and something else should be asked.
 Reply: TypeAlias = Answer | None

@@ -1,63 +1,64 @@
-"""What the strategies know of a problem: alternatives found so far, and a memory of what was worked out before.
+"""What is shared between all people who are asked about one problem, and the alternatives that one interview knows.
 
-The memory is shared by everybody who is asked about the problem. It holds results of ``best``, and where a strategy was
-after the same answers: neither depends on who asks, so that a question never depends on who was asked before. What a
-strategy *knows* is its own.
+``SolutionCache`` holds solved directions and the states of interviews by what was answered. Neither depends on who is
+asked, so a question never depends on who was asked before.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from tradeoff.model import Alternative, Matrix
+from tradeoff.model import Alternative, Indices, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
 
-# Directions remembered per problem; the oldest are forgotten. An alternative of an MDP takes under a kilobyte.
-REMEMBERED = 200_000
-# Places in interviews remembered per problem, and what they may take: some 50 KB each with few objectives, megabytes with ten.
-PLACES = 8_000
-PLACES_BYTES = 256 << 20
-# Alternatives whose gains agree to this many digits are one.
+# Solved directions per problem; the oldest are dropped. An alternative of an MDP takes less than a kilobyte.
+DIRECTIONS = 200_000
+# States of interviews per problem, in number and in bytes: about 50 KB each with few objectives, megabytes with ten.
+STATES = 8_000
+STATE_BYTES = 256 << 20
+# Alternatives whose gains agree to this many digits are one alternative.
 DIGITS = 10
 
 
-class Memory:
-    """Solved directions of one problem; safe to share between threads."""
+class SolutionCache:
+    """Solved directions and interview states of one problem; safe to share between threads."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = ref(problem)  # whoever asks holds the problem; its memory must not keep it alive
+        self._problem = ref(problem)  # the cache must not keep its problem alive
         self._found: OrderedDict[bytes, Alternative] = OrderedDict()
-        self._places: OrderedDict[bytes, tuple[Mapping[str, Any], int]] = OrderedDict()
+        self._states: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
         self.solved = 0
 
-    def recall(self, place: bytes) -> Mapping[str, Any] | None:
-        """Return how things stood at this place of an interview, if anybody was there lately."""
+    def state(self, key: bytes) -> Any | None:
+        """Return the immutable object that was kept under this key, or None if it was never kept or was dropped."""
         with self._lock:
-            found = self._places.get(place)
+            found = self._states.get(key)
             if found is None:
                 return None
-            self._places.move_to_end(place)
+            self._states.move_to_end(key)
             return found[0]
 
-    def remember(self, place: bytes, standing: Mapping[str, Any]) -> None:
-        """Remember how things stand at a place; nobody may change it afterwards."""
-        size = _size(standing)
+    def keep(self, key: bytes, state: Any) -> None:
+        """Keep an immutable object; the least recently used ones are dropped where there are too many."""
+        size = 2_000 + _array_bytes(state)
         with self._lock:
-            self._bytes += size - self._places.pop(place, ({}, 0))[1]
-            self._places[place] = standing, size
-            while len(self._places) > 1 and (len(self._places) > PLACES or self._bytes > PLACES_BYTES):
-                self._bytes -= self._places.popitem(last=False)[1][1]
+            self._bytes += size - self._states.pop(key, (None, 0))[1]
+            self._states[key] = state, size
+            while len(self._states) > 1 and (len(self._states) > STATES or self._bytes > STATE_BYTES):
+                self._bytes -= self._states.popitem(last=False)[1][1]
 
     def best(self, weights: Matrix) -> list[Alternative]:
-        """Return an optimal alternative for each row, solving only those that nobody has needed before."""
+        """Return an optimal alternative for each row, solving only the directions that are not in the cache."""
         keys = [row.tobytes() for row in weights]
         with self._lock:
             known = [self._found.get(key) for key in keys]
@@ -65,72 +66,77 @@ class Memory:
         if missing:
             problem = self._problem()
             if problem is None:
-                raise ReferenceError("the problem of this memory is gone")
+                raise ReferenceError("the problem of this cache no longer exists")
             found = problem.best(weights[missing])
             with self._lock:
                 self.solved += len(missing)
                 for i, alternative in zip(missing, found, strict=True):
                     known[i] = self._found[keys[i]] = alternative
-                while len(self._found) > REMEMBERED:
+                while len(self._found) > DIRECTIONS:
                     self._found.popitem(last=False)
         return known  # type: ignore[return-value]
 
 
-_memories: WeakKeyDictionary[Problem, Memory] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Problem, SolutionCache] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def memory_of(problem: Problem) -> Memory:
-    """Return the memory of a problem, shared by everybody who is asked about it."""
+def cache_of(problem: Problem) -> SolutionCache:
+    """Return the cache of a problem, shared by everybody who is asked about it."""
     with _lock:
-        if problem not in _memories:
-            _memories[problem] = Memory(problem)
-        return _memories[problem]
+        if problem not in _caches:
+            _caches[problem] = SolutionCache(problem)
+        return _caches[problem]
 
 
-class Known:
-    """The different alternatives that one interview has come across, in the order it did."""
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The different alternatives that one interview has come across, in that order; never changed."""
 
-    def __init__(self, objectives: int) -> None:
-        self.alternatives: list[Alternative] = []
-        self.values: Matrix = np.zeros((0, objectives))
-        self._numbers: dict[bytes, int] | None = None  # by value; made when it is first needed
+    alternatives: tuple[Alternative, ...]
+    relevant: Indices  # the objectives that can be changed
+    values: Matrix  # [K, k]
 
-    def copy(self) -> Known:
-        """Return the same again, to be added to independently."""
-        other = Known(self.values.shape[1])
-        other.alternatives, other.values = list(self.alternatives), self.values
-        return other
+    @classmethod
+    def none(cls, objectives: int, relevant: Indices) -> Candidates:
+        """Return the candidates before any was found."""
+        return cls((), relevant, np.zeros((0, objectives)))
 
-    def add(self, found: list[Alternative]) -> list[int]:
-        """Return the number of each alternative, new or not."""
-        if self._numbers is None:
-            self._numbers = {_key(alternative): i for i, alternative in enumerate(self.alternatives)}
-        numbers = []
-        fresh = []
+    def with_found(self, found: Sequence[Alternative]) -> Candidates:
+        """Return these candidates and those of the found alternatives that are new."""
+        known = self._keys
+        fresh: dict[bytes, Alternative] = {}
+        seen: set[int] = set()
         for alternative in found:
-            key = _key(alternative)
-            number = self._numbers.get(key)
-            if number is None:
-                number = self._numbers[key] = len(self.alternatives)
-                self.alternatives.append(alternative)
-                fresh.append(alternative.value)
-            numbers.append(number)
-        if fresh:
-            self.values = np.concatenate([self.values, fresh])
-        return numbers
+            if id(alternative) not in seen:
+                seen.add(id(alternative))
+                key = _key(alternative)
+                if key not in known:
+                    fresh.setdefault(key, alternative)
+        if not fresh:
+            return self
+        values = np.concatenate([self.values, [alternative.value for alternative in fresh.values()]])
+        more = Candidates((*self.alternatives, *fresh.values()), self.relevant, values)
+        vars(more)["_keys"] = known.union(fresh)
+        return more
+
+    @cached_property
+    def gains(self) -> Matrix:
+        """The gains in the relevant objectives, [K, d]."""
+        return self.values[:, self.relevant]
+
+    @cached_property
+    def _keys(self) -> frozenset[bytes]:
+        return frozenset(_key(alternative) for alternative in self.alternatives)
 
 
-def _size(standing: Mapping[str, Any]) -> int:
-    """Return about how many bytes it takes: its arrays, and those of the objects in it."""
-    held = [standing, *(vars(value) for value in standing.values() if hasattr(value, "__dict__"))]
-    parts = [
-        part
-        for values in held
-        for value in values.values()
-        for part in (value if isinstance(value, tuple) else [value])
-    ]
-    return 2_000 + sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+def _array_bytes(value: Any) -> int:
+    """Return about how many bytes the arrays in a value take, its parts and theirs included."""
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if is_dataclass(value) and not isinstance(value, type | Alternative | Question | Recommendation):
+        return sum(_array_bytes(getattr(value, part.name)) for part in fields(value))
+    return 0
 
 
 def _key(alternative: Alternative) -> bytes:

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
+from tradeoff.model import Alternative, Answer, Indices, Matrix, Question, Vector
 from tradeoff.problem import dilute
-from tradeoff.strategies.sampling import Particles
+from tradeoff.strategies.belief import Belief
+from tradeoff.strategies.cache import Candidates
+from tradeoff.strategies.certifier import Certificate
+
+# What questions are made of. All four were chosen by hand, on random catalogues of 2 to 10 objectives.
+CHALLENGERS = 5  # worst-case rivals of the recommendation
+WORST_RAYS = 400  # rays of largest regret among which rivals are sought
+FAVOURITES = 10  # alternatives that are best for the most particles
+ALIKE = 0.1  # of the target: alternatives that differ by less to everybody are not worth a question
 
 # The answers in the order of every array of answers here.
 ANSWERS = (Answer.FIRST, Answer.SAME, Answer.SECOND)
@@ -28,8 +36,8 @@ class Pool:
         return len(self.questions)
 
 
-def pool_of(
-    alternatives: Sequence[Alternative], relevant: NDArray[np.int64], particles: Particles, lotteries: bool
+def candidate_questions(
+    alternatives: Sequence[Alternative], relevant: Indices, belief: Belief, lotteries: bool
 ) -> Pool:
     """Return all pairs of the alternatives; with lotteries also the pairs made about equal by diluting the better."""
     questions: list[Question] = []
@@ -39,7 +47,7 @@ def pool_of(
             questions.append(Question(first, second))
             pure.append(True)
             if lotteries:
-                question = _diluted(first, second, relevant, particles)
+                question = _diluted(first, second, relevant, belief)
                 if question is not None:
                     questions.append(question)
                     pure.append(False)
@@ -47,23 +55,36 @@ def pool_of(
     return Pool(questions, differences, np.array(pure, dtype=bool))
 
 
-def _diluted(
-    first: Alternative, second: Alternative, relevant: NDArray[np.int64], particles: Particles
-) -> Question | None:
-    """Return the question that splits the belief evenly: the better one is had only with some probability."""
-    ratio = float(
-        np.median((particles[0] @ first.value[relevant]) / np.maximum(particles[0] @ second.value[relevant], 1e-12))
-    )
+def _diluted(first: Alternative, second: Alternative, relevant: Indices, belief: Belief) -> Question | None:
+    """Return the question that splits the belief evenly: the better alternative comes only with some probability."""
+    weights = belief.weights
+    ratio = float(np.median((weights @ first.value[relevant]) / np.maximum(weights @ second.value[relevant], 1e-12)))
     if not 1e-6 < ratio < 1e6 or abs(ratio - 1) < 1e-3:
         return None
     return Question(first, dilute(second, ratio)) if ratio < 1 else Question(dilute(first, 1 / ratio), second)
 
 
-def predicted(particles: Particles, differences: Matrix) -> NDArray[np.bool_]:
+def contenders(certificate: Certificate, belief: Belief, candidates: Candidates, target: float) -> list[int]:
+    """Return the candidates that questions are made of: the recommendation, its worst-case rivals, the favourites."""
+    order = np.argsort(-certificate.regrets, kind="stable")[:WORST_RAYS]
+    rivals = list(dict.fromkeys(certificate.worth[order].argmax(axis=1).tolist()))[:CHALLENGERS]
+    counts = np.bincount(belief.regrets(candidates).argmin(axis=1), minlength=len(candidates.alternatives))
+    favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
+    chosen = list(dict.fromkeys([certificate.number, *rivals, *favourites]))
+    # Without those that nobody could tell from an earlier one: they stall the asking.
+    worth = belief.weights @ candidates.values[chosen][:, candidates.relevant].T
+    size = worth.max(axis=1, keepdims=True)
+    kept: list[int] = []
+    for i in range(len(chosen)):
+        if all(np.abs((worth[:, [i]] - worth[:, [j]]) / size).max() > ALIKE * target for j in kept):
+            kept.append(i)
+    return [chosen[i] for i in kept]
+
+
+def predicted(belief: Belief, differences: Matrix) -> NDArray[np.bool_]:
     """Return which answer each particle gives to each question: [3, M, Q], in the order of ANSWERS."""
-    weights, precision = particles
-    gains = weights @ differences.T
-    least = precision[:, None]
+    gains = belief.weights @ differences.T
+    least = belief.precision[:, None]
     first, second = gains > least, gains < -least
     return np.stack([first, ~(first | second), second])
 
@@ -111,12 +132,12 @@ def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDAr
     return result
 
 
-def easiest(scores: Vector, pool: Pool, particles: Particles, *, allowed: NDArray[np.bool_], nearly: float) -> int:
+def easiest(scores: Vector, pool: Pool, belief: Belief, *, allowed: NDArray[np.bool_], nearly: float) -> int:
     """Return the question to ask: of those ``nearly`` as good as the best, a real comparison of few differing objectives."""
     usable = np.where(allowed, scores, -np.inf)
     best = float(usable.max())
     good = np.flatnonzero(usable >= best - (1 - nearly) * abs(best))
     differing = (np.abs(pool.differences[good]) > 1e-9).sum(axis=1)
-    weights, precision = particles
-    clear = np.mean(np.abs(weights @ pool.differences[good].T) / precision[:, None] > 1.0, axis=0)
+    gains = np.abs(belief.weights @ pool.differences[good].T)
+    clear = np.mean(gains / belief.precision[:, None] > 1.0, axis=0)
     return int(good[np.lexsort((-scores[good], -np.round(clear, 2), differing, ~pool.pure[good]))[0]])

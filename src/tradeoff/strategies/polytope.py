@@ -12,20 +12,50 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from functools import cached_property
+from time import monotonic
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
 from tradeoff.strategies.rays import RAY_LIMIT, TOUCH, Skeleton, TooManyRays, distinct
-from tradeoff.strategies.sampling import half_spaces, hit_and_run
 
-__all__ = ["RAY_LIMIT", "TOUCH", "Cone", "TooManyRays", "half_spaces"]
+__all__ = ["RAY_LIMIT", "TOUCH", "Cone", "TooManyRays", "checked_answers", "half_spaces"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+CONFLICT_SECONDS = 2.0  # how long a smallest conflict is sought; what is found by then is nearly always smallest
 LP_TOUCH = 1e-9  # TOUCH where only linear programs are affordable: HiGHS is asked for feasibility to 1e-10
+
+
+def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
+    """Return the rows a with ``a @ (w, e) >= 0`` exactly where (w, e) is consistent with the answers.
+
+    ``differences[q, d]`` is the value of the first alternative minus that of the second (one answer: ``[d]``),
+    ``kinds[q]`` is +1 for "the first", -1 for "the second", 0 for "about equal", which takes two rows, put last.
+
+    >>> half_spaces([3.0, -1.0], -1).tolist()
+    [[-3.0, 1.0, -1.0]]
+    >>> half_spaces([3.0, -1.0], 0).tolist()
+    [[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]]
+    """
+    difference, kind = checked_answers(differences, kinds)
+    strict, same = kind != 0, difference[kind == 0]
+    rows = np.vstack([kind[strict, None] * difference[strict], same, -same])
+    return np.hstack([rows, np.repeat([-1.0, 1.0], [strict.sum(), 2 * len(same)])[:, None]])
+
+
+def checked_answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the answers as arrays, or raise an ArgumentError that says what is wrong with them."""
+    difference = np.atleast_2d(np.asarray(differences, np.float64))
+    kind = np.atleast_1d(np.asarray(kinds)).astype(np.int64)
+    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, (-1, 0, 1)).all():
+        raise ArgumentError(
+            f"answers are differences [q, d] and as many kinds out of +1, -1 and 0; found shapes "
+            f"{difference.shape} and {kind.shape}, kinds {np.unique(kind).tolist()}"
+        )
+    return difference, kind
 
 
 class Cone:
@@ -98,19 +128,16 @@ class Cone:
                 skeleton = None
         return Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
 
-    def without(self, label: Hashable) -> Cone:
-        """Return the cone of all answers but those with this label; immediate where they cut nothing off."""
-        own = self.d + 2
-        stay = np.array([True] * own + [other != label for other in self.row_labels])
-        if stay.all():
-            return self
-        skeleton = self._skeleton
-        if skeleton is not None and len(skeleton.rays) and stay[skeleton.tight].all():
-            numbers = (np.cumsum(stay) - 1).astype(np.int32)
-            kept = tuple(other for other in self.row_labels if other != label)
-            still = Skeleton(skeleton.rays, numbers[skeleton.tight], skeleton.neighbours)
-            return Cone(self.half_spaces[stay], kept, self.e_max, self.limit, still)
-        return self._only([other for other in self.labels if other != label])
+    @property
+    def has_rays(self) -> bool:
+        """Whether the extreme rays are few enough to be listed."""
+        return self._skeleton is not None
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the cone takes."""
+        parts = [self.half_spaces, *([] if self._skeleton is None else vars(self._skeleton).values())]
+        return int(sum(part.nbytes for part in parts))
 
     @cached_property
     def rays(self) -> Matrix:
@@ -135,18 +162,13 @@ class Cone:
     def interior(self) -> Vector | None:
         """A point well inside the set, or None where the set is empty."""
         if self._skeleton is None:
-            point = _most_slack(self.half_spaces)
+            slack, found = _most_slack(self.half_spaces)
+            point = found if slack > LP_TOUCH else None
         else:
             point = _inside(self._skeleton, self.half_spaces) if len(self._skeleton.rays) else None
         if point is not None:
             point.flags.writeable = False
         return point
-
-    def contains(self, z: ArrayLike, tol: float = LP_TOUCH) -> bool:
-        """Whether z, scaled to weights that sum to 1, satisfies every half-space to within ``tol``."""
-        point = np.asarray(z, np.float64)
-        total = point[:-1].sum()
-        return bool(total > 0.0 and (self.half_spaces @ (point / total)).min() >= -tol)
 
     def bounds(self, direction: ArrayLike) -> tuple[float, float]:
         """Return the least and the largest ``direction @ z`` over the points whose weights sum to 1."""
@@ -158,64 +180,39 @@ class Cone:
         values = self.rays @ c
         return float(values.min()), float(values.max())
 
-    def facets(self) -> tuple[Matrix, tuple[Hashable | None, ...]]:
-        """Return the half-spaces that are not implied by the others, and their labels (None for the cone's own bounds).
+    def irreducible_conflict(self) -> tuple[Hashable, ...]:
+        """Return the labels of answers that cannot all hold, while any of them can be left out; none if all can hold.
 
-        >>> cone = Cone.orthant(2).add([1.0, -1.0, 0.0], 7).add([2.0, -1.0, 0.0], 8)
-        >>> cone.facets()[1]
-        (None, None, None, 7)
-        """
-        skeleton = self._listed()
-        found = []
-        for row in np.unique(skeleton.tight):
-            points = skeleton.rays[(skeleton.tight == row).any(axis=1)]
-            if np.linalg.matrix_rank(points, tol=TOUCH) >= self.d:
-                found.append(int(row))
-        labels = (None,) * (self.d + 2) + self.row_labels
-        return self.half_spaces[found], tuple(labels[row] for row in found)
-
-    def sample(self, n: int, rng: np.random.Generator, moves: int | None = None) -> Matrix:
-        """Return n points of the set, ``[n, m]``, approximately uniform and nearly independent.
-
-        Hit-and-run, one chain a point, started from random mixtures of the rays and with directions shaped like the
-        set. ``moves`` is the length of a chain, 20 m unless given: second moments within 1% up to ten weights.
-
-        >>> inside = Cone.orthant(3).sample(4, np.random.default_rng(0))
-        >>> inside.shape, inside[:, :3].sum(axis=1).round(12).tolist()
-        ((4, 4), [1.0, 1.0, 1.0, 1.0])
-        """
-        self._check_filled("samples")
-        if self._skeleton is None:
-            spread, rows = self._outposts(rng), self.half_spaces
-        else:
-            spread, rows = self.rays, self.half_spaces[np.unique(self._skeleton.tight)]
-        mixed = rng.integers(len(spread), size=(n, self.d + 1))
-        start = np.einsum("ij,ijk->ik", rng.dirichlet(np.ones(self.d + 1), n), spread[mixed])
-        assert self.interior is not None
-        start = 0.9 * start + 0.1 * self.interior
-        return hit_and_run(rows, start, spread - spread.mean(axis=0), moves or 20 * (self.d + 1), rng)
-
-    def conflict(self) -> tuple[Hashable, ...]:
-        """Return the labels of a smallest set of answers that cannot all hold, in their order; none if all can.
-
-        No smaller set of labels conflicts. Farkas' lemma gives a set of at most m + 1 to start with, which is thinned
-        out until every answer in it is needed; an integer program then looks for anything smaller. Its tolerance (1e-7)
-        only ever errs towards finding too much, so every find is checked against the rays and forbidden if false.
-        Meant for up to 40 answers: seconds at worst.
+        Farkas' lemma gives a set of at most m + 1 to start with, which is thinned out by linear programs: some
+        milliseconds, whatever the answers.
         """
         if not self.empty:
             return ()
-        best = list(self.labels)
-        first = self._dependent(None, [])
-        if first and len(first) < len(best) and self._only(first).empty:
-            best = first
-        for label in tuple(reversed(best)):
-            fewer = [other for other in best if other != label]
-            if self._only(fewer).empty:
-                best = fewer
+        found = list(self.labels)
+        first = self._dependent(None, [], np.inf)
+        if first and len(first) < len(found) and self._contradict(first):
+            found = first
+        for label in tuple(reversed(found)):
+            fewer = [other for other in found if other != label]
+            if self._contradict(fewer):
+                found = fewer
+        return tuple(found)
+
+    def conflict(self, seconds: float = CONFLICT_SECONDS) -> tuple[Hashable, ...]:
+        """Return the labels of a smallest set of answers that cannot all hold, in their order; none if all can.
+
+        An integer program looks for anything smaller than :meth:`irreducible_conflict`. Its tolerance (1e-7) only ever
+        errs towards finding too much, so every find is checked and forbidden if false. After ``seconds`` the smallest
+        set found so far is returned: it is irreducible or was proved to conflict, but there may be a smaller one.
+        """
+        best = list(self.irreducible_conflict())
         harmless: list[list[Hashable]] = []
-        while len(best) > 1 and (found := self._dependent(len(best) - 1, harmless)) is not None:
-            if self._only(found).empty:
+        end = monotonic() + seconds
+        while len(best) > 1 and (left := end - monotonic()) > 0:
+            found = self._dependent(len(best) - 1, harmless, left)
+            if found is None:
+                break
+            if self._contradict(found):
                 best = found  # the integer program's optimum: nothing smaller is left
                 break
             harmless.append(found)
@@ -256,16 +253,18 @@ class Cone:
             cone = cone.add(rows[[other == label for other in self.row_labels]], label)
         return cone
 
-    def _outposts(self, rng: np.random.Generator) -> Matrix:
-        """Return far points of the set in many directions, for cones with too many rays to list."""
-        axes = np.vstack([np.eye(self.d + 1), rng.normal(size=(self.d + 1, self.d + 1))])
-        return np.array([_extreme(self.half_spaces, c) for c in np.vstack([axes, -axes])])
+    def _contradict(self, labels: Collection[Hashable]) -> bool:
+        """Return whether these answers alone cannot all hold: a linear program says, and the rays where it is close."""
+        chosen = set(labels)
+        stay = [True] * (self.d + 2) + [label in chosen for label in self.row_labels]
+        slack, _ = _most_slack(self.half_spaces[stay])
+        return slack < 0.0 if abs(slack) > LP_TOUCH else self._only(labels).empty
 
-    def _dependent(self, most: int | None, harmless: list[list[Hashable]]) -> list[Hashable] | None:
+    def _dependent(self, most: int | None, harmless: list[list[Hashable]], seconds: float) -> list[Hashable] | None:
         """Return labels whose half-spaces have a non-negative combination that is nowhere positive, or None.
 
-        The fewest labels, at most ``most`` of them and not all within one of the ``harmless`` sets; any basic solution
-        where ``most`` is None.
+        The fewest labels, at most ``most`` of them and not all within one of the ``harmless`` sets, as far as they are
+        found in these seconds; any basic solution where ``most`` is None.
         """
         from scipy.optimize import Bounds, LinearConstraint, linprog, milp  # slow to import, seldom needed
 
@@ -280,9 +279,9 @@ class Cone:
                 return None
             used = {self.row_labels[i] for i in np.flatnonzero(found.x[:n] > LP_TOUCH)}
             return [label for label in labels if label in used]
-        place = {label: j for j, label in enumerate(labels)}
+        column = {label: j for j, label in enumerate(labels)}
         owner = np.zeros((n, len(labels)))
-        owner[np.arange(n), [place[label] for label in self.row_labels]] = 1.0
+        owner[np.arange(n), [column[label] for label in self.row_labels]] = 1.0
         blank = np.zeros((1, len(labels)))
         constraints = [
             LinearConstraint(np.hstack([columns, np.repeat(blank, d + 1, axis=0)]), -np.inf, 0.0),
@@ -295,7 +294,10 @@ class Cone:
             constraints.append(LinearConstraint(np.r_[np.zeros(n + 1), outside][None], 1.0, np.inf))
         upper = np.r_[np.ones(n), np.inf, np.ones(len(labels))]
         whole = np.r_[np.zeros(n + 1), np.ones(len(labels))]
-        result = milp(whole, integrality=whole, bounds=Bounds(np.zeros(len(whole)), upper), constraints=constraints)
+        result = milp(
+            whole, integrality=whole, bounds=Bounds(np.zeros(len(whole)), upper), constraints=constraints,
+            options={"time_limit": seconds},
+        )  # fmt: skip
         if result.x is None:
             return None
         return [label for label, chosen in zip(labels, result.x[n + 1 :], strict=True) if chosen > 0.5]
@@ -306,11 +308,13 @@ def _inside(skeleton: Skeleton, half_spaces: Matrix) -> Vector | None:
     centre: Vector = skeleton.rays.mean(axis=0)
     if (half_spaces @ centre).min() > 0.0:
         return centre
-    return _most_slack(half_spaces)  # the rays may reach beyond a cut that had to be moved outward
+    # The rays may reach beyond a cut that had to be moved outward.
+    slack, point = _most_slack(half_spaces)
+    return point if slack > LP_TOUCH else None
 
 
-def _most_slack(half_spaces: Matrix) -> Vector | None:
-    """Return the point whose least slack is largest, or None where that is nothing."""
+def _most_slack(half_spaces: Matrix) -> tuple[float, Vector | None]:
+    """Return the largest that the least slack can be, negative where the half-spaces contradict, and where it is."""
     from scipy.optimize import linprog
 
     n, m = half_spaces.shape
@@ -323,10 +327,9 @@ def _most_slack(half_spaces: Matrix) -> Vector | None:
         bounds=[(0.0, None)] * m + [(None, 1.0)],
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    if found.x is None or found.x[-1] <= LP_TOUCH:
-        return None
-    point: Vector = found.x[:-1] / found.x[:-2].sum()
-    return point
+    if found.x is None:
+        return -np.inf, None
+    return float(found.x[-1]), found.x[:-1] / found.x[:-2].sum()
 
 
 def _extreme(half_spaces: Matrix, direction: Vector) -> Vector:

@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.model import Question
+    from tradeoff.log import Reply, Said, Shown
     from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
     from tradeoff.users import LinearUser
 
 FILE = click.Path(path_type=Path)
 
-# What each key means; "answers" are the library's words for them.
-ANSWERS = {"a": "first", "b": "second", "=": "same", "e": "same"}
+KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
 PROMPT = "a prefer A   b prefer B   = about equal   s skip   u undo   ? help   q quit"
 POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit)"
 
@@ -88,7 +87,9 @@ def ask(
     precision: float | None,
     as_json: bool,
 ) -> None:
-    """Find the plan that is best for you by choosing between two alternatives, a few times.
+    """Find the plan that is best for you.
+
+    You are asked a few times which of two alternatives you would rather have.
 
     \b
     a, b        A or B is better for you
@@ -131,11 +132,11 @@ def ask(
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
-        keeper = Keeper(interview, store)
+        logged = LoggedInterview(interview, store)
         if person is None:
-            converse(keeper, loaded, out, call)
+            converse(logged, loaded, out, call)
         else:
-            answer_all(keeper, loaded, person, None if as_json else out)
+            answer_all(logged, loaded, person, None if as_json else out)
         if as_json:
             found = interview_data(loaded, interview)
             if person is not None:
@@ -144,7 +145,7 @@ def ask(
         else:
             end(loaded, interview, person, out)
         if not interview.finished:
-            part(keeper, out, call)
+            part(logged, out, call)
         elif not interview.recommendation.complete:
             raise SystemExit(INCOMPLETE)
 
@@ -193,31 +194,37 @@ def warn_of_many_questions(interview: Interview) -> None:
         console(on_stderr=True).print(note, style="yellow")
 
 
-class Keeper:
-    """An interview whose events are on the disk before anybody is shown what follows from them."""
+class LoggedInterview:
+    """An interview whose events are in its file before anything follows from them."""
 
     def __init__(self, interview: Interview, store: JsonLines | None) -> None:
         self.interview, self.store = interview, store
-        # The file may hold more: what a page has noted between the interview's own events.
-        self._kept = len(interview.log) if store is not None and store.read() else 0
+        self._stored = len(interview.log) if store is not None and store.read() else 0
 
-    def keep(self) -> None:
+    def _store(self) -> None:
         """Write the events that are not written yet."""
         if self.store is not None:
             events = self.interview.log
-            self.store.append(events[self._kept :])
-            self._kept = len(events)
+            self.store.append(events[self._stored :])
+            self._stored = len(events)
 
-    def ask(self) -> Question | None:
-        """Return the question to be answered now, kept, or None when nothing is left to ask."""
+    def ask(self) -> Shown | None:
+        """Return the question to be answered now, or None when nothing is left to ask."""
+        from tradeoff.log import Shown
+
         question = self.interview.ask()
-        self.keep()
-        return question
+        self._store()
+        return None if question is None else Shown(question, self.interview.left)
 
-    @property
-    def swapped(self) -> bool:
-        """Whether the second alternative is shown as A."""
-        return self.interview.left == "second"
+    def tell(self, reply: Reply) -> None:
+        """Save the reply to the question that was asked; what follows from it is worked out by the next ``ask``."""
+        self.interview.skip() if reply is None else self.interview.tell(reply)
+        self._store()
+
+    def undo(self, number: int | None = None) -> None:
+        """Take back the last answer, or the one with this number."""
+        self.interview.undo(number)
+        self._store()
 
     @property
     def number(self) -> int:
@@ -228,7 +235,7 @@ class Keeper:
 # --- people ----------------------------------------------------------------------------------------------------------
 
 
-def converse(keeper: Keeper, problem: Presentable, out: Console, call: str) -> None:
+def converse(logged: LoggedInterview, problem: Presentable, out: Console, call: str) -> None:
     """Ask a person until nothing is left to ask or they quit; after Ctrl-C, say how to continue."""
     from tradeoff.apps.cli.conflicts import answer_to_retract
     from tradeoff.apps.cli.keys import answers_from
@@ -239,39 +246,36 @@ def converse(keeper: Keeper, problem: Presentable, out: Console, call: str) -> N
     try:
         with answers_from(sys.stdin) as next_key:
             while True:
-                while (question := keeper.ask()) is not None:
-                    show(keeper, problem, question, out)
-                    if not hear(keeper, problem, out, next_key):
+                while (shown := logged.ask()) is not None:
+                    show(logged, problem, shown, out)
+                    if not hear(logged, problem, shown, out, next_key):
                         return
-                number = answer_to_retract(keeper.interview, problem, out, next_key)
+                number = answer_to_retract(logged.interview, problem, out, next_key)
                 if number is None:
                     return
-                keeper.interview.undo(number)
-                keeper.keep()
+                logged.undo(number)
                 out.print("Took back that answer.")
     except KeyboardInterrupt:
-        part(keeper, out, call)
+        part(logged, out, call)
         raise
 
 
-def show(keeper: Keeper, problem: Presentable, question: Question, out: Console) -> None:
+def show(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
     """Print a question, how many more can come, and how good the recommendation is already."""
     from tradeoff.apps.cli.cards import print_question
     from tradeoff.presentation.result import certificate
     from tradeoff.presentation.sentences import progress
 
-    left, right = (question.second, question.first) if keeper.swapped else (question.first, question.second)
-    print_question(out, problem, left, right, progress(keeper.number, keeper.interview.at_most))
-    proved = certificate(keeper.interview.recommendation)
+    print_question(out, problem, shown.a, shown.b, progress(logged.number, logged.interview.at_most))
+    proved = certificate(logged.interview.recommendation)
     if proved:
         out.print(proved, style="dim")
 
 
-def hear(keeper: Keeper, problem: Presentable, out: Console, next_key: NextKey) -> bool:
+def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console, next_key: NextKey) -> bool:
     """Take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
     from tradeoff.errors import ArgumentError
-    from tradeoff.model import Answer
     from tradeoff.presentation.sentences import ANSWERED
 
     asked = False
@@ -280,24 +284,17 @@ def hear(keeper: Keeper, problem: Presentable, out: Console, next_key: NextKey) 
         key = next_key(None if asked else lambda: out.print(PROMPT, style="bold"))
         asked = True
         match key.lower():
-            case "a" | "b" | "=" | "e" as meant:
-                said = Answer(ANSWERS[meant])
-                keeper.interview.tell(said.swapped if keeper.swapped else said)
-                keeper.keep()
-                out.print(ANSWERED[said])
-                return True
-            case "s":
-                keeper.interview.skip()
-                keeper.keep()
-                out.print(ANSWERED[None])
+            case "a" | "b" | "=" | "e" | "s" as pressed:
+                reply = shown.reply(KEYS[pressed])
+                logged.tell(reply)
+                out.print(ANSWERED[shown.turned(reply)])
                 return True
             case "u":
                 try:
-                    keeper.interview.undo()
+                    logged.undo()
                 except ArgumentError as error:
                     out.print(cell(f"{error}; {POSSIBLE}"))
                     continue
-                keeper.keep()
                 out.print("Took back the last answer.")
                 return True
             case "?":
@@ -312,29 +309,23 @@ def hear(keeper: Keeper, problem: Presentable, out: Console, next_key: NextKey) 
 
 def help_text(problem: Presentable) -> str:
     """Return what the keys mean, what is shown, and why it is asked."""
-    return f"""
+    from tradeoff.presentation.sentences import explanation
+
+    keys = """
   a or b   the one you would rather have
   = or e   they are about equal to you
   s        skip: no conclusion is drawn, and something else is asked
   u        undo: take back the last answer
   q        quit, with the best plan so far
-
-A and B are two plans; what happens under a plan also depends on chance. Each is told as a few ways it can go, with how \
-often: "30% (30 of 100)". These sum it up, so that the averages below them are exact.
-
-Why such questions? What you give up for what shows how much each objective matters to you. At the end you see that as \
-percentages, counted for the whole way from the worst to the best amount of each objective.
-
-Gains are counted from "{problem.reference_name}", which is there only for comparison. "Within 4% of the best plan for \
-you" means that at most 4% of the gain of your best plan is lost.
 """
+    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in explanation(problem.reference_name))])
 
 
-def part(keeper: Keeper, out: Console, call: str) -> None:
+def part(logged: LoggedInterview, out: Console, call: str) -> None:
     """Print whether the answers are saved, and how to continue."""
     words, option = "Your answers were not saved. To save them next time, start with:", "--log answers.jsonl"
-    if keeper.store is not None:
-        words, option = "Your answers are saved. To continue:", f"--resume {shlex.quote(str(keeper.store.path))}"
+    if logged.store is not None:
+        words, option = "Your answers are saved. To continue:", f"--resume {shlex.quote(str(logged.store.path))}"
     out.print(cell(f"\n{words}"))
     out.print(cell(f"  {call} {option}"), soft_wrap=True)
 
@@ -353,15 +344,15 @@ def end(problem: Presentable, interview: Interview, person: LinearUser | None, o
 # --- simulated people ------------------------------------------------------------------------------------------------
 
 
-def answer_all(keeper: Keeper, problem: Presentable, person: LinearUser, out: Console | None) -> None:
+def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser, out: Console | None) -> None:
     """Let a simulated person answer everything, and print each answer in a line or two."""
     from tradeoff.apps.cli.cards import print_answer
     from tradeoff.presentation.result import Given, answer_lines
 
-    while (question := keeper.ask()) is not None:
-        number, answer = keeper.number, person(question)
-        keeper.interview.tell(answer)
-        keeper.keep()
+    while (shown := logged.ask()) is not None:
+        question = shown.question
+        number, answer = logged.number, person(question)
+        logged.tell(answer)
         if out is not None:
             (line,) = answer_lines(problem, [Given(number, question.first, question.second, answer)])
             print_answer(out, replace(line, ordinal=number))

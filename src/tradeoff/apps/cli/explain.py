@@ -30,17 +30,9 @@ JOINED = "\N{NO-BREAK SPACE}"
     help="How the stories are found: step by step from the start (expand, the default), or by decomposing the plan's "
     "flow (flow).",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["likely", "typical", "diverse"]),
-    help="Which stories are preferred: frequent ones (likely, the default), those near the average (typical), or those "
-    "far from it (diverse).",
-)
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw it as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain(
-    source: Source, weights: str, method: str | None, order: str | None, svg: Path | None, as_json: bool
-) -> None:
+def explain(source: Source, weights: str, method: str | None, svg: Path | None, as_json: bool) -> None:
     """Explain the best plan for stated weights by a few stories.
 
     Each story is one way things can go, with its share. There are at most one more of them than objectives, and their
@@ -52,7 +44,7 @@ def explain(
     loaded = source.read()
     vector = weights_from(weights, loaded.objectives)
     (best,) = loaded.best([vector])
-    lottery = lottery_of(loaded, best, method, order)
+    lottery = lottery_of(loaded, best, method)
     if svg is not None:
         draw(loaded, best, lottery, svg)
     if as_json:
@@ -61,20 +53,19 @@ def explain(
         print_explanation(loaded, lottery)
 
 
-def lottery_of(problem: Presentable, best: Alternative, method: str | None, order: str | None) -> Lottery:
+def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> Lottery:
     """Return the plan as a lottery, heaviest first; only plans with paths can be told in several ways."""
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.stories import heaviest_first
 
-    options: dict[str, Any] = {"method": method, "order": order}
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and not problem.has_paths:
-        name, value = next(iter(given.items()))
+    if method is None:
+        return heaviest_first(problem.show(best))
+    if not problem.has_paths:
         raise ArgumentError(
-            f"--{name} {value} is about the paths of a plan, but {problem.name!r} has no paths; leave out --{name}"
+            f"--method {method} is about the paths of a plan, but {problem.name!r} has no paths; leave out --method"
         )
     show: Any = problem.show  # a problem with paths takes more than the protocol says
-    return heaviest_first(show(best, **given))
+    return heaviest_first(show(best, method=method))
 
 
 def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) -> None:
@@ -87,7 +78,7 @@ def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) 
         path.write_text(plan_svg(problem, best, lottery), encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"cannot write {error.filename}: {error.strerror}; choose another file") from error
-    click.echo(f"wrote {without_controls(str(path))}", err=True)
+    click.echo(f"written: {without_controls(str(path))}", err=True)
 
 
 def print_explanation(problem: Presentable, lottery: Lottery) -> None:

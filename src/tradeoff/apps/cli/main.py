@@ -49,10 +49,10 @@ def main() -> None:
     tradeoff ask commute                              answer a few questions, get your plan
     tradeoff serve commute                            the same in the browser
     tradeoff study create mine commute                a study with many participants
-    tradeoff problems                                 what is bundled
-    tradeoff show commute                             objectives, sizes, the best and worst of each
+    tradeoff problems                                 the bundled problems
+    tradeoff show commute                             its objectives, and the best and worst of each
     tradeoff solve commute --weights time=3,comfort=1 the best plan for stated weights
-    tradeoff explain commute --weights time=3         what it leads to, as a few stories
+    tradeoff explain commute --weights time=3         the same plan as a few stories
     tradeoff check my-problem.toml                    find mistakes in a problem file
     tradeoff simulate commute --users 1000 ...        ask many simulated people
     """
@@ -81,7 +81,7 @@ def problems(as_json: bool) -> None:
 @problem_argument
 @json_option
 def show(source: Source, as_json: bool) -> None:
-    """Show a problem: its objectives, its size, and the best and worst of each objective."""
+    """Show a problem's size and objectives, with the best and worst of each."""
     from tradeoff.apps.cli.pages import print_problem
     from tradeoff.presentation.data import problem_data
 
@@ -96,7 +96,7 @@ def show(source: Source, as_json: bool) -> None:
 @problem_argument
 @json_option
 def check(source: Source, as_json: bool) -> None:
-    """Check a problem and say what is wrong, where, and what to do.
+    """Check a problem: what is wrong, where, and what to do.
 
     The exit code is 0 if the problem is valid and 3 if it is not.
     """

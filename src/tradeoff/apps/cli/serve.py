@@ -164,10 +164,10 @@ def strategy_options(command: Command) -> Command:
 @store_option
 @listen_options
 def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
-    """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
+    """Ask people in the browser: a page with two alternatives at a time, and the result at the end.
 
-    Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
-    where everybody was. It needs no network.
+    Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
+    everyone was. It needs no network.
     """
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
@@ -205,7 +205,7 @@ def run(
     *,
     show_secret: bool = False,
 ) -> None:
-    """Serve a study until interrupted, and say where; ``show_secret`` prints the address of its admin page."""
+    """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
     from tradeoff.apps.cli.output import working
     from tradeoff.apps.web.server import Workers, check_port
     from tradeoff.apps.web.server import serve as listen
@@ -225,7 +225,7 @@ def run(
         listen(app, addresses, port, ready=lambda: announce(place, port, study, address, show_secret))
     finally:
         workers.stop()
-    click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
+    click.echo("\nStopped. Everything is kept; the same command continues.", err=True)
 
 
 def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
@@ -234,7 +234,7 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
     from tradeoff.apps.web.limits import Limits
     from tradeoff.apps.web.pages import warm_up
     from tradeoff.problems.mdp import MDP
-    from tradeoff.studies import Desk
+    from tradeoff.studies import Sessions
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     if isinstance(problem, MDP):
@@ -242,19 +242,20 @@ def application(store: Store, study: Study, problem: AnyProblem, place: Place) -
     warm_up(study, problem)
     keep_collections_short()
     return make_app(
-        Desk(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
+        Sessions(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
         visitor_header=place.visitor_header,
     )  # fmt: skip
 
 
 def keep_collections_short() -> None:
-    """Let a garbage collection look only at what was made since the last full one, so that nobody waits long for it.
+    """Make every garbage collection short: it examines only objects created since the last full one.
 
-    Solved directions and sessions are many and live long, but they hold no cycles: they go when the last reference does.
+    Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
+    last reference to them is dropped, and need no collector.
     """
     gc.collect()
     gc.freeze()
-    gc.collect()  # Python puts a full collection off until a quarter of what the last one saw is new: let that be little
+    gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
     gc.set_threshold(*COLLECT_AFTER)
     gc.callbacks.append(_freeze_survivors)
 
@@ -277,7 +278,7 @@ def work(address: str, name: str, source: Source | None, place: Place, port: int
 
 
 def announce(place: Place, port: int, study: Study, store: str, show_secret: bool) -> None:
-    """Say where the page is, and open it. The secret of the admin page is printed once: output is often kept in logs."""
+    """Print where the page is, and open it. The admin page's secret is printed once, because output is often kept."""
     import webbrowser
 
     address = place.address(port)
@@ -299,7 +300,7 @@ def admin_command(name: str, store: str) -> str:
 
 
 def without_password(store: str) -> str:
-    """Return the address of a store as it can be shown to anybody.
+    """Return the address of a store without its password.
 
     >>> without_password("postgresql://ann:secret@example.org/study")
     'postgresql://ann:***@example.org/study'

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.output import working
-
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
@@ -42,10 +40,11 @@ class Source:
         """Return the problem; corrections are noted on the problem instead of warned about."""
         import warnings
 
+        from tradeoff.apps.cli.reading import reading_bar
         from tradeoff.errors import ProblemWarning
         from tradeoff.sources import load
 
-        with warnings.catch_warnings(), working("Reading the problem ..."):
+        with warnings.catch_warnings(), reading_bar():
             warnings.simplefilter("ignore", ProblemWarning)
             return load(self.name, **self.options)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,16 @@ from tradeoff.apps.cli.serve import (
     strategy_options,
     without_password,
 )
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, options_from, problem_argument
 
 if TYPE_CHECKING:
     from tradeoff.stores import Log, Store
     from tradeoff.studies import Study
 
+PROBLEM_OPTION_HELP = (
+    "The study's problem, where it is made by a program, such as python:MODULE:NAME or gym:NAME. A program is run only if you "
+    "name it here, never because a store says so."
+)
 TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
 
 
@@ -41,6 +46,23 @@ def study() -> None:
     tradeoff study export mine --out mine.zip
     tradeoff study backup backup.db
     """
+
+
+def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --problem; it receives the named problem, or None, as ``source``."""
+
+    @click.option("--problem", metavar="PROBLEM", help=PROBLEM_OPTION_HELP)
+    @click.option("-w", "--with", "others", multiple=True, metavar="NAME=VALUE",
+                  help="An option of that problem's source; can be repeated.")  # fmt: skip
+    @functools.wraps(command)
+    def run(problem: str | None, others: tuple[str, ...], **arguments: Any) -> Any:
+        from tradeoff.errors import ArgumentError
+
+        if problem is None and others:
+            raise ArgumentError("--with is an option of the problem's source; name the problem with --problem too")
+        return command(source=None if problem is None else Source(problem, options_from(others)), **arguments)
+
+    return run
 
 
 @study.command(epilog=PROBLEM_HELP)
@@ -68,8 +90,9 @@ def create(
     """Create a study: everything is fixed, and the problem is kept with it."""
     from tradeoff.apps.cli.output import working
     from tradeoff.errors import ArgumentError
+    from tradeoff.sources import runs_code
     from tradeoff.stores import open_store
-    from tradeoff.studies import Desk, Study
+    from tradeoff.studies import Sessions, Study
 
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
@@ -81,12 +104,15 @@ def create(
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
-        desk = Desk(made, problem, opened)
-        tokens = [desk.invite() for _ in range(participants)]
+        sessions = Sessions(made, problem, opened)
+        tokens = [sessions.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")
     call = ["tradeoff", "study", "serve", name, *([] if store == STORE else ["--store", without_password(store)])]
+    if runs_code(source.name):
+        call += ["--problem", source.name]
+        call += [word for key, value in source.options.items() for word in ("--with", f"{key}={value}")]
     click.echo(f"Serve it with: {shlex.join(call)}", err=True)
     click.echo(f"Its admin page is /admin/{made.admin} on your server; keep this secret.", err=True)
     click.echo(f"To see that again: {admin_command(name, store)}", err=True)
@@ -148,21 +174,22 @@ def progress_of_all(store: Store) -> tuple[list[dict[str, Any]], list[str]]:
 
 def progress(made: Study, logs: Mapping[str, Log]) -> tuple[dict[str, Any], dict[int, str]]:
     """Return how far a study is, and why some participants' logs cannot be read, by their number."""
+    from tradeoff.errors import LogError
+    from tradeoff.log import fold
     from tradeoff.stores import DamagedError
-    from tradeoff.studies.checks import flags
 
     unreadable: dict[int, str] = {}
     total: Counter[str] = Counter()
     for number, log in enumerate(logs.values(), start=1):
-        if isinstance(log, DamagedError):
-            unreadable[number] = str(log)
-            continue
         try:
-            answers = sum(event["event"] == "answer" for event in log)
-            finished, flagged = log[-1]["event"] == "end", "failed" in flags(log).values()
-        except (LookupError, TypeError) as error:
-            unreadable[number] = f"an event of the log cannot be used ({type(error).__name__}: {error})"
+            if isinstance(log, DamagedError):
+                raise log
+            state = fold(log)
+        except (DamagedError, LogError) as error:
+            unreadable[number] = str(error)
             continue
+        answers = sum(one.reply is not None and one.check is None for one in state.given)
+        finished, flagged = state.ended is not None, "failed" in state.flags.values()
         total.update(answers=answers, finished=finished, flagged=flagged)
     row = {
         "name": made.name,
@@ -199,7 +226,8 @@ def report(damaged: Sequence[str], rest: str) -> None:
 @click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv", show_default=True,
               help="How the tables are written.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) -> None:
+@names_program
+def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, source: Source | None) -> None:
     """Take the data away: a row per answer, a row per person, every event, and the problem itself.
 
     A server may be running; what it has acknowledged is in the export.
@@ -210,9 +238,10 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) ->
     from tradeoff.studies.export import export as write
     from tradeoff.studies.export import unreadable
 
+    named = None if source is None else source.read()
     with open_store(store, write=False) as opened, working("Reading the answers ..."):
         made = Study.read(opened, name)
-        problem = Study.problem_of(opened, name)
+        problem = Study.problem_of(opened, name, named)
         logs = opened.logs(name)
         written = write(made, problem, logs, out or Path(f"{name}.zip"), kind)
         damaged = damage_lines(name, unreadable(problem, logs))
@@ -250,8 +279,9 @@ def backup(file: Path, store: str) -> None:
 @study.command()
 @click.argument("name")
 @store_option
+@names_program
 @listen_options
-def serve(name: str, store: str, place: Place) -> None:
+def serve(name: str, store: str, place: Place, source: Source | None) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
     from tradeoff.apps.cli.serve import one_thread_each, run
 
@@ -260,9 +290,10 @@ def serve(name: str, store: str, place: Place) -> None:
     from tradeoff.studies import Study
 
     place.check()
+    named = None if source is None else source.read()
     with open_store(store) as opened:
         made = Study.read(opened, name)
-        run(opened, store, made, Study.problem_of(opened, name), place, None)
+        run(opened, store, made, Study.problem_of(opened, name, named), place, source)
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

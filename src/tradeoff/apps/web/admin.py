@@ -15,7 +15,7 @@ from tradeoff.apps.web.pages import form, whole
 from tradeoff.apps.web.progress import Person, Progress
 from tradeoff.apps.web.threads import aside
 from tradeoff.sources import AnyProblem
-from tradeoff.studies import Desk
+from tradeoff.studies import Sessions
 from tradeoff.studies.export import FORMATS, Format, files_of, zip_bytes
 
 MOST_LINKS = 1_000
@@ -24,9 +24,9 @@ MOST_LINKS = 1_000
 class Overview:
     """The page, rendered again only when a log has grown."""
 
-    def __init__(self, desk: Desk, problem: AnyProblem) -> None:
-        self.desk = desk
-        self.progress = Progress(desk.store, desk.study.name, problem)
+    def __init__(self, sessions: Sessions, problem: AnyProblem) -> None:
+        self.sessions = sessions
+        self.progress = Progress(sessions.store, sessions.study.name, problem)
         self._rendered = ("", "")  # the version and the page
 
     def version(self) -> str:
@@ -42,7 +42,7 @@ class Overview:
         return rendered[1]
 
     def _render(self, version: str, people: list[Person]) -> str:
-        study, here = self.desk.study, f"/admin/{self.desk.study.admin}"
+        study, here = self.sessions.study, f"/admin/{self.sessions.study.admin}"
         shown: dict[str, Any] = {
             "name": study.name,
             "problem": study.problem,
@@ -75,7 +75,7 @@ def _participant(number: int, person: Person) -> dict[str, Any]:
 
 
 async def overview(request: Request) -> Response:
-    """Show everybody who takes part."""
+    """Show all participants."""
     _checked(request)
     shown: Overview = request.app.state.overview
     return HTMLResponse(await aside(shown.page))
@@ -90,36 +90,36 @@ async def version(request: Request) -> Response:
 
 async def links(request: Request) -> Response:
     """Make links to hand out."""
-    desk, _ = _checked(request)
+    sessions, _ = _checked(request)
     count = whole(await form(request), "count")
     if not 1 <= count <= MOST_LINKS:
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
-    await aside(lambda: [desk.invite() for _ in range(count)])
+    await aside(lambda: [sessions.invite() for _ in range(count)])
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 
 async def export(request: Request) -> Response:
     """Send all data as one file."""
-    desk, problem = _checked(request)
+    sessions, problem = _checked(request)
     format = request.query_params.get("format", "csv")
     if format not in FORMATS:
         raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
-    data = await aside(_zip, desk, problem, format)
-    disposition = {"content-disposition": f'attachment; filename="{desk.study.name}.zip"'}
+    data = await aside(_zip, sessions, problem, format)
+    disposition = {"content-disposition": f'attachment; filename="{sessions.study.name}.zip"'}
     return Response(data, media_type="application/zip", headers=disposition)
 
 
-def _zip(desk: Desk, problem: AnyProblem, format: Format) -> bytes:
-    return zip_bytes(files_of(desk.study, problem, desk.store.logs(desk.study.name), format))
+def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
+    return zip_bytes(files_of(sessions.study, problem, sessions.store.logs(sessions.study.name), format))
 
 
-def _checked(request: Request) -> tuple[Desk, AnyProblem]:
+def _checked(request: Request) -> tuple[Sessions, AnyProblem]:
     """Return the study's people and problem if the address holds the secret; a wrong one is not found, like any other."""
-    desk: Desk = request.app.state.desk
+    sessions: Sessions = request.app.state.sessions
     given: str = request.path_params["secret"]
-    if not secrets.compare_digest(given.encode(), desk.study.admin.encode()):
+    if not secrets.compare_digest(given.encode(), sessions.study.admin.encode()):
         raise HTTPException(404)
-    return desk, request.app.state.problem
+    return sessions, request.app.state.problem
 
 
 routes = [

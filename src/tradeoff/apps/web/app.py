@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from tradeoff.apps.web import admin, api, pages
 from tradeoff.apps.web.limits import Limiter, Limits
@@ -20,7 +20,8 @@ from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import DamagedError, MissingError
-from tradeoff.studies import Desk, TurnError
+from tradeoff.studies import Sessions, TurnError
+from tradeoff.studies.computing import BusyError
 
 STATIC = Path(__file__).parent / "static"
 
@@ -28,7 +29,7 @@ log = logging.getLogger("tradeoff.web")
 
 
 def make_app(
-    desk: Desk,
+    sessions: Sessions,
     problem: AnyProblem,
     *,
     hosts: Iterable[str] = LOOPBACK,
@@ -47,6 +48,7 @@ def make_app(
         exception_handlers={
             MissingError: _missing,
             TurnError: _over,
+            BusyError: _busy,
             ArgumentError: _wrong,
             DamagedError: _unreadable,
             StoreError: _not_saved,
@@ -56,9 +58,9 @@ def make_app(
         },
     )
     app.router.redirect_slashes = False
-    app.state.desk, app.state.problem = desk, problem
-    app.state.overview = admin.Overview(desk, problem)
-    return Guard(Limiter(app, limits or Limits(), visitor_header), hosts)
+    app.state.sessions, app.state.problem = sessions, problem
+    app.state.overview = admin.Overview(sessions, problem)
+    return Guard(Limiter(app, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 
 def _said(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
@@ -66,6 +68,10 @@ def _said(request: Request, status: int, title: str, sentence: str, **headers: s
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": sentence}, status, headers)
     return pages.message(title, sentence, status, headers)
+
+
+def _refused(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
+    return _said(Request(scope), status, "Please wait", f"{sentence.capitalize()}.", **headers)
 
 
 def _missing(request: Request, error: Exception) -> Response:
@@ -85,6 +91,11 @@ def _not_saved(request: Request, error: Exception) -> Response:
     log.error("not saved: %s", error)
     sentence = "This was not saved, try again in a moment. Everything you answered before is safe."
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
+
+
+def _busy(request: Request, error: Exception) -> Response:
+    sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
+    return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
 
 
 def _unreadable(request: Request, error: Exception) -> Response:

@@ -11,11 +11,12 @@ import ipaddress
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tradeoff.apps.web.security import refusal
@@ -88,9 +89,15 @@ class Limiter:
     """Passes requests on within the limits, and refuses the rest with 429 or 503 and ``Retry-After``."""
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, header: str | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        header: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        refuse: Callable[[Scope, int, str, Mapping[str, str]], Response] = refusal,
     ) -> None:
-        self.app, self.limits, self.header, self.clock = app, limits, header, clock
+        self.app, self.limits, self.header, self.clock, self.refuse = app, limits, header, clock, refuse
         self.begins = Bucket(limits.begins_total, clock())
         self.present = 0
         self.visitors: OrderedDict[str, Visitor] = OrderedDict()
@@ -105,7 +112,7 @@ class Limiter:
         if refused is not None:
             status, sentence, wait = refused
             headers = {"retry-after": str(max(1, math.ceil(wait)))}
-            await refusal(scope, status, sentence, headers)(scope, receive, send)
+            await self.refuse(scope, status, sentence, headers)(scope, receive, send)
             return
         self.present += 1
         try:
@@ -124,7 +131,7 @@ class Limiter:
     def _refused(self, scope: Scope, visitor: Visitor | None) -> tuple[int, str, float] | None:
         """Return status, sentence and seconds to wait if a limit is reached; otherwise count the request."""
         limits, now = self.limits, self.clock()
-        most = limits.requests * (1 + QUEUE)
+        most = limits.requests * (1 + QUEUE)  # in progress and waiting
         if visitor is not None and limits.requests and visitor.present >= most:
             return 429, "too many requests of this address are in progress; try again in a moment", 2
         if limits.requests_total and self.present >= limits.requests_total:
@@ -145,7 +152,7 @@ class Limiter:
 
     def _visitor(self, scope: Scope) -> Visitor | None:
         """Return who is asking; None for the machine itself."""
-        name = address_of(scope, self.header)
+        name = scope["visitor"] = address_of(scope, self.header)  # who takes turns at computing
         if name is None:
             return None
         visitor = self.visitors.get(name)

@@ -12,7 +12,7 @@ Schema = dict[str, Any]
 NUMBER: Schema = {"type": "number"}
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
-PLACE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+POSITIVE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
 FLAG: Schema = {"type": "boolean"}
 SHARE: Schema = {"type": ["number", "null"]}
 
@@ -36,7 +36,7 @@ def _ref(name: str) -> Schema:
 
 STATE = {
     "finished": FLAG,
-    "turn": {**PLACE, "description": "Names the question; an answer to it gives the same number."},
+    "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
     "answered": {**WHOLE, "description": "How many answers can be taken back."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
     "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
@@ -66,11 +66,14 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "State": _object(STATE),
     "Begun": _object({"id": TEXT, **STATE}),
-    "Given": _object({"turn": PLACE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
+    "Given": _object({"turn": POSITIVE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
     "TakenBack": _object(
         {
-            "turn": {**PLACE, "description": "If given, nothing is taken back when another question is asked by now."},
-            "number": {**PLACE, "description": "Which answer; the last one if it is left out."},
+            "turn": {
+                **POSITIVE,
+                "description": "If given, nothing is taken back when another question is asked by now.",
+            },
+            "number": {**POSITIVE, "description": "Which answer; the last one if it is left out."},
         },
         required=(),
     ),
@@ -99,15 +102,15 @@ SCHEMAS: dict[str, Schema] = {
 }
 
 WORDS = {
-    400: "What was sent is not JSON, or the server is not known under this name.",
+    400: "The body is not JSON, or the server does not answer to this name.",
     403: "Not allowed: by invitation only, or sent by another site.",
     404: "There is no such interview.",
     408: "The request did not arrive in time.",
-    409: "The question was answered already; ask for the current one.",
-    413: "Too much was sent.",
+    409: "The question is already answered; ask for the current one.",
+    413: "The body is too large.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
-    429: "This address asks too much at once; try again after the seconds in Retry-After.",
+    429: "This address has reached a limit; try again after the seconds in Retry-After.",
     503: "Nothing was saved, or the server is busy; try again after the seconds in Retry-After.",
 }
 ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}

@@ -43,13 +43,13 @@ class Progress:
         return _version(self._store.lengths(self._study))
 
     def people(self) -> tuple[str, list[Person]]:
-        """Return the version, and everybody who takes part."""
+        """Return the version and all participants."""
         with self._lock:
             lengths = self._store.lengths(self._study)
             changed = [name for name, length in lengths.items() if self._length(name) != length]
             for name, person in self._read(changed).items():
                 self._known[name] = lengths[name], person
-            if len(self._known) > len(lengths):  # somebody was deleted
+            if len(self._known) > len(lengths):  # a participant was deleted
                 self._known = {name: self._known[name] for name in lengths}
             return _version(lengths), [self._known[name][1] for name in lengths]
 

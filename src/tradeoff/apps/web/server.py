@@ -40,13 +40,14 @@ def resolve(host: str) -> tuple[str, ...]:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ArgumentError(
-            f"--host {host} is not an address of this machine: {error}; use 127.0.0.1 or 0.0.0.0"
+            f"cannot listen at --host {host}: {error}; use 127.0.0.1, or 0.0.0.0 to let other machines in"
         ) from None
     addresses = sorted({str(place[0]) for *_, place in found}, key=lambda address: (":" in address, address))
     usable = [address for address in addresses if _can_bind(address)]
     if not usable:
         raise ArgumentError(
-            f"--host {host} is {addresses[0]}, not an address of this machine; use 127.0.0.1 or 0.0.0.0"
+            f"cannot listen at --host {host}: {addresses[0]} is not an address of this machine; use 127.0.0.1, or 0.0.0.0 "
+            "to let other machines in"
         )
     return tuple(usable)
 
@@ -187,8 +188,9 @@ class Workers:
             pause = SHORTEST_PAUSE if time.monotonic() - begun > STEADY else min(2 * pause, LONGEST_PAUSE)
             if self._stopping.wait(pause):
                 return
-            ended = f"signal {-process.exitcode}" if (process.exitcode or 0) < 0 else f"exit code {process.exitcode}"
-            print(f"a worker process ended ({ended}); another one is started", file=sys.stderr, flush=True)
+            code = process.exitcode or 0
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            print(f"a worker process ended ({how}); another one is started", file=sys.stderr, flush=True)
 
     def _started(self) -> BaseProcess | None:
         """Return a new running process, or None once this is being stopped."""

@@ -127,13 +127,14 @@ def result_view(
     cache = render_cache(problem)
     found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
     changes = cache.changes(recommendation) if recommendation.questions else ()
+    cache.once(_result_key(recommendation), Markup)
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
         "result": found,
         "drawings": cache.drawings(found.card),
         "importance": sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
-        "what_ifs": what_ifs(problem, recommendation.alternative, changes, cache.lottery),
+        "what_ifs": what_ifs(problem, recommendation.alternative, changes, cache.lottery) if changes else [],
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
@@ -144,6 +145,15 @@ def result_view(
         "map_defs": cache.map_defs,
         "links": links,
     }
+
+
+def _result_key(recommendation: Recommendation) -> Hashable:
+    return "result", recommendation.alternative.value.tobytes(), recommendation.weights.tobytes()
+
+
+def result_drawn_before(problem: Presentable, recommendation: Recommendation) -> bool:
+    """Return whether a result can be shown without computing anything."""
+    return render_cache(problem).has(_result_key(recommendation))
 
 
 # --- other pages -----------------------------------------------------------------------------------------------------

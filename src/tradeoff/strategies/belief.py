@@ -1,0 +1,62 @@
+"""Who the person may be, as particles: weights and precisions drawn from the posterior given all answers."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Matrix, Vector
+from tradeoff.strategies.cache import Candidates
+from tradeoff.strategies.sampling import consistent, posterior_particles
+
+# Particles. Chosen by hand: 300 give the same advice as 1,000 on random catalogues, in a third of the time.
+PARTICLES = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Particles for all answers so far, under the assumption that each is wrong with probability ``lapse``."""
+
+    weights: Matrix  # [PARTICLES, d], each row summing to 1
+    precision: Vector  # [PARTICLES]
+    lapse: float
+    random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
+
+    @classmethod
+    def prior(cls, d: int, lapse: float, seed: int) -> Belief:
+        """Return the belief before any answer."""
+        random = np.random.default_rng(seed)
+        nothing, none = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
+        return cls(*posterior_particles(nothing, none, PARTICLES, random, lapse=lapse), lapse, random)
+
+    def given(self, differences: Matrix, kinds: NDArray[np.int64]) -> Belief:
+        """Return the belief after one more answer; all answers are given, the new one last."""
+        random = deepcopy(self.random)
+        start = self.weights, self.precision
+        moved = posterior_particles(differences, kinds, PARTICLES, random, start, len(kinds) - 1, lapse=self.lapse)
+        return Belief(*moved, self.lapse, random)
+
+    def some(self, count: int) -> Matrix:
+        """Return the weights of about ``count`` particles."""
+        return self.weights[:: max(1, PARTICLES // count)]
+
+    def regrets(self, candidates: Candidates, slack: float = 0.0) -> Matrix:
+        """Return the relative regret [M, K] of every candidate to every particle, against the best candidate."""
+        worth = self.weights @ candidates.gains.T
+        regrets: Matrix = 1 - worth / (worth.max(axis=1, keepdims=True) + slack)
+        return regrets
+
+    def content(self, candidates: Candidates, target: float) -> NDArray[np.bool_]:
+        """Return which particle would be content with which candidate: within the target, or no loss they notice."""
+        worth = self.weights @ candidates.gains.T
+        best = worth.max(axis=1, keepdims=True)
+        result: NDArray[np.bool_] = (1 - worth / best <= target) | (best - worth <= self.precision[:, None])
+        return result
+
+    def chance_wrong(self, differences: Matrix, kinds: NDArray[np.int64]) -> Vector:
+        """Return for each answer how likely it is not what the person means."""
+        result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
+        return result

@@ -1,0 +1,81 @@
+"""Everything that fits a person's trusted answers, with its extreme rays where they are few enough to list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.model import Matrix, Vector
+from tradeoff.strategies.polytope import Cone, half_spaces
+
+# An answer as a label, the difference of the gains, and +1, 0 or -1.
+LabelledAnswer = tuple[int, Vector, int]
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentSet:
+    """The (weights, precision) that fit some answers. A bound over ``rays`` holds for all of them.
+
+    ``cone`` has all the answers. ``listed`` is the same cone, or a larger one that leaves out the answers with which
+    there would be too many rays: its answers are always some of those of ``cone``, never others.
+    """
+
+    cone: Cone
+    listed: Cone
+
+    @classmethod
+    def everything(cls, d: int, limit: int) -> ConsistentSet:
+        """Return the set before any answer; ``limit`` is the largest number of rays."""
+        cone = Cone.orthant(d, 1.0, limit=limit)
+        return cls(cone, cone)
+
+    def given(self, answers: Iterable[LabelledAnswer]) -> ConsistentSet:
+        """Return the part of the set that fits these answers as well."""
+        found = self
+        for label, difference, kind in answers:
+            found = found.cut(half_spaces(difference, kind), label)
+        return found
+
+    def if_one_were_wrong(self, answers: Sequence[LabelledAnswer]) -> Matrix:
+        """Return the rays of what fits all of these answers but one, and contradicts that one; for each of them in turn.
+
+        Together with the rays of this set, whose answers these are, they bound what fits all answers but any one.
+        """
+        limit = self.cone.limit
+        found = [np.zeros((0, self.cone.d + 1))]
+        before = ConsistentSet.everything(self.cone.d, limit)
+        for position, (label, difference, kind) in enumerate(answers):
+            for row in half_spaces(difference, kind):  # "about equal" can be wrong in either direction
+                opposite = before.cut(-row, label).given(answers[position + 1 :])
+                if not opposite.empty:
+                    found.append(opposite.rays)
+            before = before.given([answers[position]])
+        return np.vstack(found)
+
+    def cut(self, rows: Matrix, label: int) -> ConsistentSet:
+        """Return the part of the set where ``a @ z >= 0`` for each row a."""
+        cone = self.cone.add(rows, label)
+        smaller = cone if self.cone is self.listed else self.listed.add(rows, label)
+        return ConsistentSet(cone, smaller if smaller.has_rays else self.listed)
+
+    @property
+    def rays(self) -> Matrix:
+        """The extreme rays of a set that contains this one: weights that sum to 1, then the precision."""
+        return self.listed.rays
+
+    @property
+    def empty(self) -> bool:
+        """Whether the answers contradict each other."""
+        return self.cone.empty
+
+    @property
+    def trusted(self) -> frozenset[int]:
+        """The labels of the answers."""
+        return frozenset(self.cone.labels)  # type: ignore[arg-type]
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it takes."""
+        return self.cone.nbytes + (0 if self.cone is self.listed else self.listed.nbytes)

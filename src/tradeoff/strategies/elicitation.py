@@ -1,0 +1,254 @@
+"""The loop that `certified` and `careful` share: an immutable state per list of replies, kept in the problem's cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Answer, Matrix, Question, Recommendation
+from tradeoff.problem import Problem
+from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
+from tradeoff.strategies.basis import bases_of
+from tradeoff.strategies.belief import Belief
+from tradeoff.strategies.cache import Candidates
+from tradeoff.strategies.certifier import Certificate, Certifier
+from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
+
+# Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
+# benchmarks/questions.py needs, so that it only stops people whose answers lead nowhere.
+MOST_PER_OBJECTIVE = 6
+# Extreme rays up to which they are listed. The problem is solved once for every ray.
+RAY_LIMIT = 20_000
+# The most objectives that can be asked about. Up to 12 are measured (benchmarks/latency.py).
+MOST_OBJECTIVES = 20
+FRESH = 24  # particles whose optimum is looked up after every answer: rays alone miss what is best in the middle
+# An importance anywhere from below the first to above the second number is called open in a good recommendation.
+OPEN_IMPORTANCE = (0.02, 0.3)
+
+
+class Answered(NamedTuple):
+    """An answer, and where it stands among all questions put, skipped ones included."""
+
+    question: Question
+    answer: Answer
+    ordinal: int
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is known after some replies; the same replies always lead to the same state."""
+
+    answers: tuple[Answered, ...]
+    unanswered: frozenset[bytes]  # keys of skipped questions, which are not asked again
+    foreign: frozenset[bytes]  # keys of questions of other versions, which cannot be shown again
+    candidates: Candidates
+    belief: Belief
+    consistent: ConsistentSet
+    certificate: Certificate
+    content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
+
+    @cached_property
+    def differences(self) -> Matrix:
+        """The differences of gains [q, d] that were answered."""
+        relevant = self.candidates.relevant
+        found = np.array([given.question.difference[relevant] for given in self.answers])
+        return found.reshape(-1, len(relevant))
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """The answers as +1, 0 and -1."""
+        return np.array([given.answer.sign for given in self.answers], dtype=np.int64)
+
+    def labelled(self, which: range | list[int]) -> list[LabelledAnswer]:
+        """Return some answers, each with its index for a label."""
+        return [(i, self.differences[i], int(self.kinds[i])) for i in which]
+
+
+class Approach(Protocol):
+    """What makes one strategy differ from another: how it learns, when it stops, what it asks and what it says."""
+
+    @property
+    def certifier(self) -> Certifier:
+        """What solves the problem and certifies recommendations."""
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells this approach with its settings from others."""
+
+    def begin(self) -> State:
+        """Return the state before any reply."""
+
+    def learn(self, state: State) -> State:
+        """Return the state with belief, consistent set and certificate brought up to date after its last answer."""
+
+    def reason_to_stop(self, state: State) -> str | None:
+        """Return why to stop here, or None to go on."""
+
+    def choose(self, state: State) -> Question | None:
+        """Return the question to ask next, or None if no answer could tell anything."""
+
+    def recommend(self, state: State, reason: str, complete: bool) -> Recommendation:
+        """Return what is recommended in a state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A state under its key, and what comes next there."""
+
+    key: bytes
+    state: State
+    next: Question | Recommendation
+
+
+def check_settings(problem: Problem, target: float) -> None:
+    """Raise an ArgumentError if the target is not a relative regret, or the problem has too many objectives."""
+    if not 0 < target < 1:
+        raise ArgumentError(f"the target is {target!r}; it is a relative regret between 0 and 1, such as 0.01")
+    count = len(bases_of(problem).relevant)
+    if count > MOST_OBJECTIVES:
+        raise ArgumentError(
+            f"{count} objectives can be changed by what is chosen; this strategy asks about at most {MOST_OBJECTIVES}: "
+            "combine some of them, or leave out those that matter least"
+        )
+
+
+def elicit(approach: Approach) -> Strategy:
+    """Ask until the approach has a reason to stop, or nothing more can be learned."""
+    cache = approach.certifier.cache
+    turn = _first_turn(approach)
+    most = MOST_PER_OBJECTIVE * approach.certifier.d
+    for left in range(most, 0, -1):
+        if isinstance(turn.next, Recommendation):
+            return turn.next
+        here, question = turn, turn.next
+
+        def so_far(here: Turn = here) -> Recommendation:
+            key = here.key + b"so far"
+            found: Recommendation | None = cache.state(key)
+            if found is None:
+                found = approach.recommend(here.state, "stopped early", complete=False)
+                cache.keep(key, found)
+            return found
+
+        def knows(reply: Reply, here: Turn = here, question: Question = question) -> bool:
+            return cache.state(_key_after(here, question, reply, foreign=False)) is not None
+
+        reply = yield Step(question, so_far, left, knows)
+        foreign = isinstance(reply, ForeignAnswer)
+        given = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(question, reply)
+        turn = _turn_after(approach, turn, given, foreign, ordinal=most - left + 1)
+    if isinstance(turn.next, Recommendation):
+        return replace(turn.next, complete=False)
+    return approach.recommend(turn.state, f"{most} questions were not enough to be sure", complete=False)
+
+
+def _first_turn(approach: Approach) -> Turn:
+    key = hashlib.sha256(repr(approach.identity).encode()).digest()
+    found: Turn | None = approach.certifier.cache.state(key)
+    return found or _decided(approach, key, approach.begin())
+
+
+def _turn_after(approach: Approach, turn: Turn, given: ForeignAnswer, foreign: bool, ordinal: int) -> Turn:
+    """Return what follows a reply, from the cache if the same replies were given before."""
+    key = _key_after(turn, given.question, given.reply, foreign)
+    found: Turn | None = approach.certifier.cache.state(key)
+    if found is not None:
+        return found
+    state = turn.state
+    if foreign:
+        state = replace(state, foreign=state.foreign | {given.question.key})
+    if given.reply is None:
+        state = replace(state, unanswered=state.unanswered | {given.question.key})
+    else:
+        answered = Answered(given.question, given.reply, ordinal)
+        state = approach.learn(replace(state, answers=(*state.answers, answered)))
+    return _decided(approach, key, state)
+
+
+def _decided(approach: Approach, key: bytes, state: State) -> Turn:
+    """Return the state with the next question, or with the recommendation if nothing is left to ask; and keep it."""
+    reason = approach.reason_to_stop(state)
+    question = approach.choose(state) if reason is None else None
+    if question is None:
+        reason = reason or "no question is left whose answer could tell more"
+        turn = Turn(key, state, approach.recommend(state, reason, complete=True))
+    else:
+        turn = Turn(key, state, question)
+    approach.certifier.cache.keep(key, turn)
+    return turn
+
+
+def _key_after(turn: Turn, question: Question, reply: Reply, foreign: bool) -> bytes:
+    """Return what tells the state after this reply from all others."""
+    said = b"skip" if reply is None else reply.value.encode()
+    foreign = foreign or question.key in turn.state.foreign
+    return hashlib.sha256(turn.key + question.key + said + (b"/foreign" if foreign else b"")).digest()
+
+
+# --- what both approaches do ------------------------------------------------------------------------------------------
+
+Pick = Callable[[Belief, Candidates], int]
+
+
+def first_state(problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None) -> State:
+    """Return the state before any reply: everybody is possible."""
+    spanner = bases_of(problem).spanner().alternatives
+    candidates = Candidates.none(certifier.objectives, certifier.relevant).with_found(spanner)
+    everything = ConsistentSet.everything(certifier.d, RAY_LIMIT)
+    certificate, candidates = certify(certifier, belief, everything, candidates, pick)
+    return State((), frozenset(), frozenset(), candidates, belief, everything, certificate)
+
+
+def certify(
+    certifier: Certifier, belief: Belief, consistent: ConsistentSet, candidates: Candidates, pick: Pick | None = None
+) -> tuple[Certificate, Candidates]:
+    """Return the certificate, and the candidates with the optima of all rays and of some particles."""
+    candidates = certifier.look_up(candidates, belief, FRESH)
+    chosen = None if pick is None else partial(pick, belief)
+    return certifier.certify(consistent.rays, candidates, chosen)
+
+
+def recommendation(
+    problem: Problem, certifier: Certifier, state: State, target: float, reason: str, complete: bool
+) -> Recommendation:
+    """Return what is recommended in a state, and what is known of it."""
+    certificate, candidates, empty = state.certificate, state.candidates, state.consistent.empty
+    regrets = state.belief.regrets(candidates, certifier.slack)
+    mine, mean = regrets[:, certificate.number], regrets.mean(axis=0)
+    mean[certificate.number] = np.inf
+    importance = np.zeros((certifier.objectives, 2))
+    least, most = certificate.rays.min(axis=0), certificate.rays.max(axis=0)
+    importance[certifier.relevant] = np.stack([least, most], axis=1)
+    little, much = OPEN_IMPORTANCE
+    unknown = (importance[:, 0] < little) & (importance[:, 1] > much) & (certificate.bound <= target)
+    unknown[np.setdiff1d(np.arange(certifier.objectives), certifier.relevant)] = True
+    return Recommendation(
+        candidates.alternatives[certificate.number],
+        certifier.directions(state.belief.weights.mean(axis=0)[None, :])[0],
+        len(state.answers),
+        reason,
+        complete=complete and not empty,
+        regret_bound=None if empty else certificate.bound,
+        likely_regret=float(mine.mean()),
+        likely_worst=float(np.quantile(mine, 0.95)),
+        importance=importance,
+        unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
+        runner_up=candidates.alternatives[int(mean.argmin())] if len(mean) > 1 else None,
+        target=target,
+        expected_left=_expected_left(state, target),
+    )
+
+
+def _expected_left(state: State, target: float) -> float:
+    """Return about how many more questions bring the bound to the target, at the pace so far."""
+    bound = max(state.certificate.bound, target)
+    # A bound falls by a constant factor per question; before any answer, from 1 to 1% in about 2 per objective.
+    pace = (np.log(1 / bound) + np.log(100)) / (len(state.answers) + 2 * len(state.candidates.relevant))
+    return float(np.log(bound / target) / pace)

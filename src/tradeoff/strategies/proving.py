@@ -1,0 +1,140 @@
+"""Which question brings a proof forward most: the chooser of `certified`.
+
+Every question is judged by how much its answer tells about which recommendation to make and, for the most promising ones,
+by how much of the proof would be left after each answer: the cone is cut and its rays listed.
+
+All constants here were chosen by hand on random catalogues and MDPs of 2 to 10 objectives (the rows of
+benchmarks/questions.py), one at a time, so that few questions are asked; there is no record of the values tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Answer, Matrix, Question, Vector
+from tradeoff.strategies.choosing import (
+    ANSWERS,
+    Pool,
+    candidate_questions,
+    contenders,
+    cover,
+    easiest,
+    entropy,
+    information,
+    predicted,
+)
+from tradeoff.strategies.elicitation import State
+from tradeoff.strategies.polytope import half_spaces
+
+LOOK_AHEAD = 10  # questions per criterion whose answers are followed through
+USEFUL = 0.03  # bits: a question whose answer is surer than this is of no use,
+CUTS = 0.02  # unless it is expected to cut off more than this share of the excess regret
+NEARLY = 0.98  # answers are exact here, so almost no information is traded for an easier question
+WIDE = 30  # candidates to fall back on when the contenders give no useful question
+RECOMMENDATIONS = 4  # candidates for the recommendation after an answer that is followed through
+MARGIN = 0.8  # of the target: regret below this counts as proved
+STALL = 2  # answers "about equal" in a row after which another answer is sought
+STALL_PENALTY = 0.5  # for a question that will surely be answered "about equal" then
+UNLIKELY = 0.05  # answers rarer than this are not followed through
+INFORMATION = 0.2  # what a bit about the recommendation is worth, beside the share of the proof that is done
+SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
+SURPRISE_IN_CUTS = 0.1  # and beside the share of the excess regret that is cut off
+SURPRISE_IN_PROOF = 0.05  # and beside the share of the proof that is done
+
+
+@dataclass(frozen=True)
+class ProofChooser:
+    """Chooses questions that prove a relative regret below ``target``."""
+
+    target: float
+    lotteries: bool
+
+    def choose(self, state: State) -> Question | None:
+        """Return the question to ask next, or None if no answer could tell anything."""
+        certificate, regrets = state.certificate, state.belief.regrets(state.candidates)
+        numbers = contenders(certificate, state.belief, state.candidates, self.target)
+        question = self._choose_among(state, numbers, regrets)
+        if question is None:  # look further afield before giving up
+            everybody = [
+                certificate.number,
+                *certificate.worth.argmax(axis=1).tolist(),
+                *regrets.argmin(axis=1).tolist(),
+                *np.argsort(regrets.mean(axis=0), kind="stable")[:WIDE].tolist(),
+            ]
+            question = self._choose_among(state, list(dict.fromkeys(everybody))[: 2 * WIDE], regrets)
+        return question
+
+    def _choose_among(self, state: State, numbers: list[int], regrets: Matrix) -> Question | None:
+        """Return the best question about pairs of these candidates, if any is of use."""
+        belief, candidates, certificate = state.belief, state.candidates, state.certificate
+        alternatives = [candidates.alternatives[i] for i in numbers]
+        pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
+        if not len(pool):
+            return None
+        answers = predicted(belief, pool.differences)
+        shares = answers.mean(axis=1)
+        surprise = entropy(shares)
+        removed = self._removed(state, pool, shares)
+        useful = (surprise >= USEFUL) | (removed > CUTS)
+        useful &= np.array([q.key not in state.unanswered for q in pool.questions], dtype=bool)
+        if not useful.any():
+            return None
+        told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + SURPRISE * surprise
+        sure = np.quantile(regrets[:, certificate.number], 0.95) <= self.target / 2
+        cutting = removed + SURPRISE_IN_CUTS * surprise
+        shortlist = {
+            int(i)
+            for score in ([cutting] if sure else [cutting, told])
+            for i in np.argsort(-np.where(useful, score, -np.inf), kind="stable")[:LOOK_AHEAD]
+            if useful[i]
+        }
+        scores = np.full(len(pool), -np.inf)
+        before = max(self._unproved(state, certificate.rays), 1e-12)
+        recent = [given.answer for given in state.answers[-STALL:]]
+        stalled = len(recent) == STALL and all(answer is Answer.SAME for answer in recent)
+        for i in sorted(shortlist):
+            after = self._expected_unproved(state, pool.differences[i], shares[:, i], before)
+            scores[i] = 1 - after / before + SURPRISE_IN_PROOF * surprise[i] + (0.0 if sure else INFORMATION * told[i])
+            if stalled:
+                scores[i] -= STALL_PENALTY * shares[1, i]
+        return pool.questions[easiest(scores, pool, belief, allowed=scores > -np.inf, nearly=NEARLY)]
+
+    def _removed(self, state: State, pool: Pool, shares: NDArray[np.float64]) -> Vector:
+        """Return the expected share of the bad rays' excess regret that the answer to each question cuts off."""
+        certificate = state.certificate
+        excess = np.maximum(certificate.regrets - MARGIN * self.target, 0.0)
+        gains = certificate.rays @ pool.differences.T
+        least = certificate.precision[:, None]
+        stays = (gains >= least - 1e-9, np.abs(gains) <= least + 1e-9, gains <= -least + 1e-9)
+        kept = np.sum([share * (excess @ stay) for share, stay in zip(shares, stays, strict=True)], axis=0)
+        result: Vector = 1 - kept / max(float(excess.sum()), 1e-12)
+        return result
+
+    def _expected_unproved(self, state: State, difference: Vector, shares: Vector, before: float) -> float:
+        """Return how much will be left to prove after a question, on average over its answers."""
+        after = 0.0
+        for answer, share in zip(ANSWERS, shares, strict=True):
+            if share < UNLIKELY:
+                after += share * before
+                continue
+            smaller = state.consistent.listed.add(half_spaces(difference, answer.sign), -1)
+            if smaller.has_rays and not smaller.empty:
+                after += share * self._unproved(state, smaller.rays[:, :-1])
+        return after
+
+    def _unproved(self, state: State, rays: Matrix) -> float:
+        """Return how much is left to prove over some rays: over every rival, the root of how much it may still win by.
+
+        The recommendation may change with the answer, so the best of a few candidates for it counts.
+        """
+        worth = rays @ state.candidates.gains.T
+        worst = (1 - worth / worth.max(axis=1, keepdims=True)).max(axis=0)
+        safe = np.maximum(worth, 1e-12)
+        found = [
+            np.sqrt(np.maximum((1 - worth[:, [x]] / safe).max(axis=0) - MARGIN * self.target, 0.0)).sum()
+            for x in np.argsort(worst, kind="stable")[:RECOMMENDATIONS]
+        ]
+        return float(min(found))
