@@ -158,8 +158,11 @@ def test_both_processes_serve_everybody_and_everything_is_kept_exactly_once(serv
 def test_what_is_sent_to_both_at_the_same_moment_counts_once(server: Server, study: str) -> None:
     with server.client() as client:
         token = client.post("/api/interviews").json()["id"]
-    won = []
+    won: list[str] = []
     for turn in range(1, 9):
+        with server.client() as client:
+            if client.get(f"/api/interviews/{token}/question").json()["finished"]:  # which depends on who won
+                break
         ready = threading.Barrier(6)
         done: list[tuple[int, str]] = []
 
@@ -173,7 +176,7 @@ def test_what_is_sent_to_both_at_the_same_moment_counts_once(server: Server, stu
         together(*(lambda said=said: submit(said) for said in ("first", "second", "same", "skip", "first", "second")))  # type: ignore[misc]
         assert sorted(status for status, _ in done) == [200, 409, 409, 409, 409, 409], done
         won += [said for status, said in done if status == 200]
-    assert replies(kept(study)[token]) == won
+    assert len(won) >= 3 and replies(kept(study)[token]) == won
 
 
 def test_a_page_and_an_undo_are_seen_by_both_at_once(server: Server) -> None:

@@ -2,5 +2,6 @@
 
 from tradeoff.testing.problems import check_problem
 from tradeoff.testing.stores import check_store
+from tradeoff.testing.strategies import check_strategy
 
-__all__ = ["check_problem", "check_store"]
+__all__ = ["check_problem", "check_store", "check_strategy"]
