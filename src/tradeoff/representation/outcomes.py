@@ -132,7 +132,7 @@ def _merged(state: Int, earned: Matrix, chance: Vector) -> tuple[Int, Matrix, Ve
         rows = np.concatenate([state[:, None], cells], axis=1)
         _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         group = group.ravel()
-    total: Vector = np.bincount(group, weights=chance)
+    total = np.bincount(group, weights=chance).astype(np.float64)
     return state[first], earned[first], total
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import numpy as np
@@ -136,7 +136,11 @@ class RenderCache:
         return what_if(self.problem, Recommendation(alternative, np.frombuffer(weights), 0, ""))
 
 
-@lru_cache(PROBLEMS)
-def render_cache(problem: Any) -> RenderCache:
+def render_cache(problem: Presentable) -> RenderCache:
     """Return the cache of a problem, the same every time."""
+    return _render_cache(cast(Hashable, problem))
+
+
+@lru_cache(PROBLEMS)
+def _render_cache(problem: Any) -> RenderCache:
     return RenderCache(problem)
