@@ -35,14 +35,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from tradeoff.kernels.caratheodory import push
-from tradeoff.representation.compress import compress
+from tradeoff.representation.compression import compress
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Result = tuple[NDArray[np.int64], Vector]
 Contender = Callable[[Matrix, Vector], Result]
 
-NO_ORDER = np.empty(0, np.int64)
 NONE = np.empty(0)
 
 TARGET_RATIO = 3.0  # over the best peer, for n >= 40
@@ -78,7 +77,7 @@ def by_compress(points: Matrix, weights: Vector) -> Result:
 
 
 def by_push(points: Matrix, weights: Vector) -> Result:
-    _, rows, shares, _, _ = push(points, weights, NO_ORDER, NONE, NONE)
+    _, rows, shares, _, _ = push(points, weights, NONE)
     return rows, shares
 
 

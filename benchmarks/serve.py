@@ -1,8 +1,8 @@
-"""Many people answer at once: how long do they wait, and is anything refused?
+"""How long people wait when many of them answer at once, and whether anything is refused.
 
 Simulated participants open the page, read the two alternatives as a person does (from the table of averages), think for a
-while and send the form; whoever has finished is followed by somebody new. The real server runs in a process (SQLite) or
-two (PostgreSQL) of its own on the same machine as the participants.
+while and send the form; each one who finishes is followed by a new one. The real server runs in one process (SQLite) or two
+(PostgreSQL) on the same machine as the participants.
 
     python benchmarks/serve.py                        500 participants, 2 s of thinking, SQLite
     python benchmarks/serve.py --store postgresql     the same with two workers
@@ -32,7 +32,7 @@ import tradeoff
 from tradeoff import MDP
 from tradeoff.stores import open_store
 
-PLENTY, REACH = 2, 4.0  # places of plenty per good, and how far it reaches
+PLENTY, REACH = 2, 4.0  # rich locations per good, and how far each reaches
 TARGET = 300.0  # milliseconds, for 95% of the requests
 PRECISION = 0.01
 
@@ -45,9 +45,9 @@ NUMBER = re.compile(r"-?[\d,]*\.?\d+(?:e[-+]?\d+)?")
 
 
 def field_trip(states: int, k: int, horizon: int) -> MDP:
-    """Return a robot that gathers k goods on a field; in one step of ten its wheels slip and it stays where it is.
+    """Return a robot that gathers k goods on a field; one step in ten its wheels slip and it stays where it is.
 
-    Each good is plentiful around a few places, as things are in the world: who wants what decides where to go.
+    Each good is plentiful around a few locations, so preferences decide where to go.
     """
     rng = np.random.default_rng([states, k, horizon])
     wide = int(np.ceil(np.sqrt(states * 1.6)))
@@ -73,7 +73,7 @@ def field_trip(states: int, k: int, horizon: int) -> MDP:
 
 
 def random_successors(states: int, k: int, horizon: int) -> MDP:
-    """Return an MDP with 4 actions of 4 random successors in every state: nearly everybody has a plan of their own."""
+    """Return an MDP with 4 actions of 4 random successors in every state: nearly everyone has a different best plan."""
     rng = np.random.default_rng([states, k, horizon])
     matrices = []
     for _ in range(4):
@@ -87,7 +87,7 @@ def random_successors(states: int, k: int, horizon: int) -> MDP:
 
 @dataclass(eq=False)
 class Measured:
-    """Seconds per request and per answer (the form, then the next page), while everybody is there."""
+    """Seconds per request and per answer (the form, then the next page), after the ramp."""
 
     form: list[float] = field(default_factory=list)
     page: list[float] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Measured:
 
 
 class Person:
-    """Somebody with weights, who reads the page and answers it over one connection."""
+    """A participant with weights, who reads the page and answers it over one connection."""
 
     def __init__(self, address: tuple[str, int], scale: dict[str, float], think: float, seed: int) -> None:
         self.address, self.scale, self.think = address, scale, think
@@ -108,9 +108,9 @@ class Person:
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, str, str]:
-        """Return the status, the place to go to and the text of a request."""
+        """Return the status, the address to go to and the text of a reply."""
         host, port = self.address
-        for again in (False, True):  # the server closes connections that nobody has used for a while
+        for again in (False, True):  # the server closes idle connections
             if self.streams is None or self.streams[1].is_closing():
                 self.streams = await asyncio.open_connection(host, port)
             reader, writer = self.streams
@@ -133,7 +133,7 @@ class Person:
         return int(lines[0].split()[1]), headers.get("location", ""), text
 
     def answer(self, page: str) -> str:
-        """Return which side is better, by the averages on the page."""
+        """Return the better side by the averages on the page."""
         gain = 0.0
         for name, left, right in ROW.findall(page):
             if name in self.weights:
@@ -177,13 +177,13 @@ class Person:
 async def crowd(
     address: tuple[str, int], problem: MDP, people: int, think: float, ramp: float, seconds: float
 ) -> Measured:
-    """Let everybody come during the ramp, and measure for so many seconds after it."""
+    """Let participants arrive during the ramp, and measure for so many seconds after it."""
     measured, counting = Measured(), asyncio.Event()
     scale = {o.name: float(s) for o, s in zip(problem.objectives, problem.scale, strict=True)}
     end = time.monotonic() + ramp + seconds
     seeds = iter(range(10**9))
 
-    async def place(number: int) -> None:
+    async def seat(number: int) -> None:
         await asyncio.sleep(ramp * number / people)
         while time.monotonic() < end:
             person = Person(address, scale, think, next(seeds))
@@ -209,7 +209,7 @@ async def crowd(
         await asyncio.sleep(ramp)
         counting.set()
 
-    await asyncio.gather(tell(), start_counting(), *(place(number) for number in range(people)))
+    await asyncio.gather(tell(), start_counting(), *(seat(number) for number in range(people)))
     return measured
 
 
@@ -246,7 +246,7 @@ def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) 
             time.sleep(0.1)
         else:
             raise SystemExit(f"the server did not start: {output.read_text()}")
-        time.sleep(3 if workers > 1 else 0)  # the others need a moment, too
+        time.sleep(3 if workers > 1 else 0)  # further workers start later
         yield found[1], int(found[2])
     finally:
         process.terminate()
@@ -256,9 +256,9 @@ def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) 
 
 
 def milliseconds(seconds: Sequence[float]) -> str:
-    """Return the quantiles that people feel."""
+    """Return the median, the 95% and 99% quantiles, and the maximum in milliseconds."""
     if not seconds:
-        return "nobody was served"
+        return "no request was served"
     return "  ".join(f"{1e3 * float(np.quantile(seconds, q)):>7.0f}" for q in (0.5, 0.95, 0.99, 1.0))
 
 
@@ -269,17 +269,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, help="processes (default 1 for SQLite, 2 for PostgreSQL)")
     parser.add_argument("--people", type=int, default=500)
     parser.add_argument(
-        "--think", type=float, default=2.0, metavar="SECONDS", help="on average, between half and 1.5 of it"
+        "--think",
+        type=float,
+        default=2.0,
+        metavar="SECONDS",
+        help="time to think, drawn between 0.5 and 1.5 times this",
     )
     parser.add_argument(
-        "--ramp", type=float, default=30.0, metavar="SECONDS", help="in which people come, not measured"
+        "--ramp", type=float, default=30.0, metavar="SECONDS", help="time in which people arrive, not measured"
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="that are measured")
+    parser.add_argument("--seconds", type=float, default=60.0, help="time that is measured")
     parser.add_argument("--states", type=int, default=1000)
     parser.add_argument("--objectives", type=int, default=3)
     parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--strategy", default="careful")
-    parser.add_argument("--random", action="store_true", help="random successors: the least that people can share")
+    parser.add_argument("--random", action="store_true", help="random successors: people share as little as possible")
     given = parser.parse_args(arguments)
     workers = given.workers or (2 if given.store == "postgresql" else 1)
     make = random_successors if given.random else field_trip
@@ -291,15 +295,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
             with open_store(store, write=False) as kept:
                 logs = kept.logs("crowd")
-    said = [tuple(event["answer"] for event in events if event["event"] == "answer") for events in logs.values()]
+    whole = [log for log in logs.values() if isinstance(log, list)]
+    said = [tuple(event["answer"] for event in events if event["event"] == "answer") for events in whole]
     answers = sum(map(len, said))
-    places = len({told[:n] for told in said for n in range(1, len(told) + 1)})
+    histories = len({told[:n] for told in said for n in range(1, len(told) + 1)})
     print(f"{given.people} participants, {given.think:g} s of thinking, S = {given.states:,}, k = {given.objectives}, "
           f"H = {given.horizon}{', random successors' * given.random}, "
           f"{given.strategy}, {given.store}, {workers} worker{'s' * (workers > 1)}")  # fmt: skip
     print(f"{len(measured.answer):,} answers in {given.seconds:g} s: {len(measured.answer) / given.seconds:.0f} a second; "
           f"{measured.begun:,} began, {measured.finished:,} finished")  # fmt: skip
-    print(f"{answers:,} answers are kept, at {places:,} different places")
+    print(f"{answers:,} answers are kept; {histories:,} different histories of answers")
     print(f"{'milliseconds':<28} {'p50':>7}  {'p95':>7}  {'p99':>7}  {'most':>7}")
     print(f"{'sending an answer':<28} {milliseconds(measured.form)}")
     print(f"{'the next page':<28} {milliseconds(measured.page)}")

@@ -1,24 +1,75 @@
 import os
+import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import TypeVar
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgresql
+from tests import postgresql, processes
 
-settings.register_profile("ci", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# How the tests are started must not matter: children get the default signals, and what people set for their own programs
+# (colours, proxies, limits of tradeoff) does not reach the tests. Nothing here leaves this machine.
+processes.restore_signals()
+COLOURS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
+for name in list(os.environ):
+    if (
+        name in (*COLOURS, "BROWSER", "PYTHONWARNINGS")
+        or name.startswith("TRADEOFF_")
+        or name.lower().endswith("_proxy")
+    ):
+        del os.environ[name]
+
+# Examples may take long on a busy machine. Where a change is judged (CI) the same examples are drawn each time, so that a
+# failure is due to the change; elsewhere they are drawn anew, and those that failed are kept in .hypothesis and tried first.
+slow = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("ci", max_examples=200, derandomize=True, **slow)
+settings.register_profile("dev", max_examples=50, **slow)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
+def pytest_runtest_setup() -> None:
+    """Let what draws from the global generators draw the same numbers, whichever tests came before."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return none_skipped((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return none_skipped((yield))
+
+
+def none_skipped(report: Report) -> Report:
+    """Return the report; where changes are judged, a test that was skipped without an excuse has failed."""
+    if os.environ.get("CI") and report.skipped and processes.EXCUSE not in report.longreprtext:
+        report.outcome = "failed"
+        report.longrepr = f"with CI set no test may be skipped: {report.longreprtext}"
+    return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """No process that a test has started outlives the tests, however they end."""
+    with processes.guarded():
+        yield
+
+
 @pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[str]:
+def postgresql_server(_nothing_is_left: None) -> Iterator[str]:
     """A real PostgreSQL; where it is not installed its tests are skipped, but never on the machine that decides."""
     if postgresql.programs() is None and not os.environ.get("CI"):
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    with postgresql.server() as address:
-        yield address
+    with postgresql.cluster() as made:
+        yield made.address
 
 
 @pytest.fixture

@@ -1,15 +1,16 @@
-"""A PostgreSQL server of the tests' own, in a temporary folder, gone when they end."""
+"""A PostgreSQL server for the tests, in a temporary folder; it is gone when they end, however they end."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests import processes
 
 USER = "postgres"
 
@@ -33,29 +34,33 @@ class Cluster:
         if os.geteuid() == 0:  # the server refuses to run as root
             shutil.chown(home, USER)
             self._as_user = ["runuser", "-u", USER, "--"]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = processes.reserved_port()  # also while it is stopped
         self.address = f"postgresql://{USER}@127.0.0.1:{self.port}"
         self._call("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.home}"
-        self._call("pg_ctl", "-o", options, "-l", f"{self.home}/log", "-w", "start")
+        self._call("pg_ctl", "-o", options, "-l", f"{self.home}/log", "-t", str(processes.PATIENCE), "-w", "start")
 
     def stop(self) -> None:
         """As a crash of its machine would: connections break, and what was committed is there after the next start."""
-        self._call("pg_ctl", "-m", "immediate", "-w", "stop")
+        self._call("pg_ctl", "-m", "immediate", "-t", str(processes.PATIENCE), "-w", "stop")
 
     def _call(self, program: str, *words: str) -> None:
+        """Run one of its programs; the server itself stays, so these are no ``processes.run``."""
         call = [*self._as_user, f"{self.folder}/{program}", "-D", f"{self.home}/data", *words]
-        subprocess.run(call, check=True, cwd=self.home, stdout=subprocess.DEVNULL)
+        said = self.home / f"{program}.txt"  # a file, because the server would keep a pipe open
+        with said.open("wb") as out:
+            done = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.home, check=False)
+        log = self.home / "log"
+        assert done.returncode == 0, said.read_text() + (log.read_text() if log.exists() else "")
 
 
 @contextmanager
 def cluster() -> Iterator[Cluster]:
     """Give a running server of one's own."""
     home = Path(tempfile.mkdtemp(prefix="tradeoff-pg-"))
+    processes.remove_at_the_end(home)
     try:
         made = Cluster(home)
         made.start()

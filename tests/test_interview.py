@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.strategies.people import KINDS, person, random_catalogue, run
 from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearUser, LogError, Recommendation, load
 from tradeoff.interview import read_log
+from tradeoff.problem import Problem
+from tradeoff.strategies import Strategy, paper
 
 seeds = st.integers(0, 2**32 - 1)
 SETTINGS = [
@@ -195,12 +197,12 @@ def log() -> list[dict]:
         (lambda log: log[0].update(settings=None), "names no strategy"),
         (lambda log: log[0]["settings"].update(volume=11), "cannot be used by this version"),
         (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the first alternative was"),
-        (lambda log: log[1].update(second="?"), "event 2 of the log: the second alternative was"),
-        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'perhaps' is not an answer"),
+        (lambda log: log[1].update(second="?"), "event 2 of the log: 'second' is '.'; it must be"),
+        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'answer' is 'perhaps'; it must be"),
         (lambda log: log[2].update(number=7), "answers question 7, which was not asked"),
         (lambda log: log.pop(1), "which was not asked"),
         (lambda log: log.append({"event": "party"}), "unknown kind 'party'"),
-        (lambda log: log.append({"event": "retraction", "number": 99}), "no answer number 99"),
+        (lambda log: log.append({"event": "retraction", "number": 99, "time": log[0]["time"]}), "no answer number 99"),
     ],
 )
 def test_a_log_that_does_not_fit_is_a_clear_error(log: list[dict], change, message: str) -> None:
@@ -254,3 +256,89 @@ def test_doubtful_answers_are_known_by_their_numbers_whatever_was_taken_back() -
             doubted += 1
             seen += reply is not user(question)
     assert doubted > 5 and seen > 0.6 * doubted  # most of what is doubted was wrong indeed, under that very number
+
+
+# --- record, then think ----------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """The paper's strategy, which notes what it is told and can be made to fail."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.broken = False
+
+    def __call__(self, problem: Problem) -> Strategy:
+        inner = paper(problem)
+        step = next(inner)
+        while True:
+            reply = yield step
+            self.told.append(reply)
+            if self.broken:
+                raise RuntimeError("the strategy fails")
+            try:
+                step = inner.send(reply)
+            except StopIteration as end:
+                return end.value
+
+
+def test_telling_and_taking_back_run_no_strategy() -> None:
+    watched = Watched()
+    interview = Interview(load("coffee"), watched)
+    first = interview.ask()
+    interview.tell("first")
+    assert watched.told == [] and interview.log[-1]["event"] == "answer"
+    second = interview.ask()
+    assert watched.told == [Answer.FIRST]
+    interview.skip()
+    interview.undo()  # of what was not told to the strategy yet
+    assert watched.told == [Answer.FIRST] and interview.log[-1]["event"] == "retraction"
+    assert interview.ask().key == second.key and watched.told == [Answer.FIRST] * 2  # which began anew
+    interview.undo()
+    assert interview.ask().key == first.key
+
+
+def test_what_was_recorded_survives_a_strategy_that_fails() -> None:
+    problem, watched = load("coffee"), Watched()
+    interview = Interview(problem, watched)
+    interview.ask()
+    interview.tell("second")
+    watched.broken = True
+    for look in (interview.ask, lambda: interview.recommendation, lambda: interview.finished, interview.conflicts):
+        with pytest.raises(RuntimeError):
+            look()
+    assert [event["event"] for event in interview.log] == ["header", "question", "answer"]
+    with pytest.raises(ArgumentError, match="no answer number 7"):
+        interview.undo(7)
+    again = Interview.resume(problem, through_text(interview.log), strategy=watched)  # which does not think either
+    watched.broken = False
+    plain = Interview(problem, "paper")
+    plain.ask()
+    plain.tell("second")
+    expected = plain.ask().key
+    assert interview.ask().key == again.ask().key == expected
+    assert len(interview.answers) == 1
+
+
+def always_the_corners(problem: Problem) -> Strategy:
+    return (yield from paper(problem, basis="spanner"))
+
+
+def test_a_strategy_of_one_s_own_is_logged_by_its_name_and_given_again() -> None:
+    problem = load("coffee")
+    interview = Interview(problem, always_the_corners, max_questions=3)
+    while interview.ask() is not None:
+        interview.tell("first")
+    header = interview.log[0]
+    assert header["strategy"] == interview.strategy == f"{__name__}:always_the_corners"
+    log = through_text(interview.log)
+    again = Interview.resume(problem, log, strategy=always_the_corners)
+    assert again.log == interview.log and again.finished
+    with pytest.raises(LogError, match=r"give it again: Interview.resume\(problem, log, strategy=\.\.\.\)"):
+        Interview.resume(problem, log)
+    with pytest.raises(LogError, match="not with 'paper'; give that one"):
+        Interview.resume(problem, log, strategy="paper")
+    with pytest.raises(ArgumentError, match="does not take these options"):
+        Interview(problem, always_the_corners, colour=1)
+    with pytest.raises(ArgumentError):
+        Interview(problem, 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 
 import tradeoff
+from tests import processes
+from tests.messages import refused
 from tradeoff import population
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.population import Settings, run_user, simulate, user_of
@@ -109,7 +110,7 @@ def test_a_back_end_that_returns_everything_at_once_works() -> None:
         "with joblib.parallel_config(backend='multiprocessing', n_jobs=2):\n"
         "    print(simulate(tradeoff.load('coffee'), 30).results.questions.tolist())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, "-c", code], check=True)
     assert json.loads(done.stdout) == simulate(COFFEE, 30, jobs=1).results.questions.tolist()
 
 
@@ -197,20 +198,21 @@ def test_a_damaged_shard_is_simulated_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"precision": 0.02}, "precision is 0.01 there and 0.02 here"),
-        ({"seed": 1}, "seed is 0 there and 1 here"),
-        ({"basis": "spanner"}, "option basis is None there and 'spanner' here"),
-        ({"users": 90}, "users is 80 there and 90 here"),
+        ({"precision": 0.02}, ["precision", "0.01", "0.02"]),
+        ({"seed": 1}, ["seed", "0", "1"]),
+        ({"basis": "spanner"}, ["basis", "None", "'spanner'"]),
+        ({"users": 90}, ["users", "80", "90"]),
     ],
 )
-def test_another_run_is_refused_and_nothing_is_lost(tmp_path: Path, change: dict[str, object], named: str) -> None:
+def test_another_run_is_refused_and_nothing_is_lost(
+    tmp_path: Path, change: dict[str, object], named: list[str]
+) -> None:
     out = tmp_path / "rows.csv"
     interrupted(out)
     before = sorted((tmp_path / "rows.csv.shards").iterdir())
     settings: dict[str, object] = {"users": 80, **change}
-    with pytest.raises(ArgumentError, match="unfinished results of another run") as error:
+    with refused(ArgumentError, *named, f"{out}.shards", "remove that folder"):
         simulate(COFFEE, out=out, jobs=1, **settings)  # type: ignore[arg-type]
-    assert named in str(error.value) and "remove that folder" in str(error.value)
     assert sorted((tmp_path / "rows.csv.shards").iterdir()) == before
 
 
@@ -219,7 +221,7 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
     for text in ("", "[]", '{"shard": 0}', "[" * 100_000):
         (tmp_path / "rows.csv.shards").mkdir(exist_ok=True)
         (tmp_path / "rows.csv.shards" / "manifest.json").write_text(text)
-        with pytest.raises(ArgumentError, match=r"manifest\.json is damaged"):
+        with refused(ArgumentError, tmp_path / "rows.csv.shards" / "manifest.json", "damaged"):
             Shards(out, {"users": 1, "shard": 1}, ["a"])
 
 
@@ -231,40 +233,40 @@ def test_a_second_run_on_the_same_file_is_refused_before_any_work(
     with held(out):
         with monkeypatch.context() as patched:
             patched.setattr("tradeoff.population.prepare", lambda *_: pytest.fail("something was worked out"))
-            with pytest.raises(StoreError, match="in use by another process"):
+            with refused(StoreError, f"{out}.shards", "in use"):
                 simulate(COFFEE, 10, jobs=1, out=out)
         assert len(simulate(COFFEE, 10, jobs=1, out=tmp_path / "others.csv")) == 10
     assert [p.name for p in tmp_path.iterdir()] == ["others.csv"]  # nothing was kept, so no folder is left
-    with pytest.raises(ArgumentError, match="does not take these options"):
+    with refused(ArgumentError, "nonsense"):
         simulate(COFFEE, 10, jobs=1, out=out, nonsense=1)
     assert not (tmp_path / "rows.csv.shards").exists()
     assert len(simulate(COFFEE, 10, jobs=1, out=out)) == 10
 
 
 def test_nonsense_is_refused_before_anything_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for settings, message in [
-        ({"users": 0}, "users is 0"),
-        ({"users": True}, "users is True"),
-        ({"jobs": 0}, "jobs is 0"),
-        ({"precision": -1.0}, "precision"),
-        ({"precision": float("nan")}, "precision"),
-        ({"error_rate": 1.5}, "error rate"),
-        ({"seed": -1}, "seed is -1"),
-        ({"max_questions": -1}, "max_questions is -1"),
-        ({"strategy": "guess"}, "no strategy 'guess'"),
-        ({"nonsense": 1}, "does not take these options"),
-        ({"basis": "other"}, "basis is 'other'"),
-        ({"out": tmp_path / "rows.xlsx"}, r"ending in \.csv or \.parquet"),
-        ({"out": tmp_path / "no" / "rows.csv"}, "does not exist"),
+    for settings, facts in [
+        ({"users": 0}, ["users", 0]),
+        ({"users": True}, ["users", True]),
+        ({"jobs": 0}, ["jobs", 0]),
+        ({"precision": -1.0}, ["precision", -1.0]),
+        ({"precision": float("nan")}, ["precision", "nan"]),
+        ({"error_rate": 1.5}, ["error rate", 1.5]),
+        ({"seed": -1}, ["seed", -1]),
+        ({"max_questions": -1}, ["max_questions", -1]),
+        ({"strategy": "guess"}, ["'guess'", "careful", "certified", "paper"]),
+        ({"nonsense": 1}, ["nonsense"]),
+        ({"basis": "other"}, ["basis", "'other'"]),
+        ({"out": tmp_path / "rows.xlsx"}, ["rows.xlsx", ".csv", ".parquet"]),
+        ({"out": tmp_path / "no" / "rows.csv"}, [tmp_path / "no" / "rows.csv", "folder"]),
     ]:
-        with pytest.raises(ArgumentError, match=message):
+        with refused(ArgumentError, *facts):
             simulate(COFFEE, **settings)  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ArgumentError, match="is a folder"):
+    with refused(ArgumentError, tmp_path / "folder.csv", "folder"):
         check_out(tmp_path / "folder.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ArgumentError, match=r"the extra 'data' \(in a clone: pip install '\.\[data\]'\)"):
+    with refused(ArgumentError, "pyarrow", "pip install '.[data]'"):
         simulate(COFFEE, 10, out=tmp_path / "rows.parquet")
 
 
@@ -276,13 +278,13 @@ def test_a_problem_in_which_nothing_matters_is_refused() -> None:
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     for text in ("", "a,b\n1,2\n", "index,questions,regret,complete,reason,bound,errors,seconds\n0,1,0,maybe,x,,0,0\n"):
         (tmp_path / "x.csv").write_text(text)
-        with pytest.raises(ArgumentError, match="not a file of simulated users"):
+        with refused(ArgumentError, tmp_path / "x.csv"):
             read_results(tmp_path / "x.csv")
 
 
 def test_the_page_of_theory_and_practice_can_be_made(tmp_path: Path) -> None:
     tool = Path(__file__).resolve().parents[1] / "tools" / "theory_and_practice.py"
-    subprocess.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True, capture_output=True)
+    processes.run([sys.executable, str(tool), "--quick", "--to", str(tmp_path)], check=True)
     page = (tmp_path / "theory-and-practice.md").read_text()
     assert "--quick --seed 0" in page and "Violations: 0 of" in page and "nan" not in page
     for picture in ("theory-precision.svg", "theory-objectives.svg"):

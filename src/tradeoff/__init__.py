@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tradeoff._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tradeoff.errors import (
         ArgumentError,
@@ -134,11 +136,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        import_module("tradeoff.presentation.notebook")  # notebooks show values of the library as tables
         return getattr(import_module(f"tradeoff.{_HOME[name]}"), name)
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("tradeoff")
     raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
 
 

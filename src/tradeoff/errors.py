@@ -9,13 +9,13 @@
     ├── LogError          a log of answers cannot be continued with this problem or version      exit code 4
     └── StoreError        answers cannot be kept: a file that is full, in use, or not a log      exit code 4
 
-Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is for what was put right
-and is worth knowing, such as states that cannot be reached.
+Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is about what was corrected, such
+as states that cannot be reached.
 """
 
 
 class TradeoffError(Exception):
-    """Anything that tradeoff itself refuses."""
+    """The base of all errors that tradeoff raises on purpose."""
 
 
 class ProblemError(TradeoffError, ValueError):
@@ -39,4 +39,4 @@ class StoreError(TradeoffError):
 
 
 class ProblemWarning(UserWarning):
-    """Something about a problem was put right and is worth knowing."""
+    """Something about a problem was corrected."""

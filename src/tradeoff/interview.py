@@ -1,40 +1,60 @@
-"""Ask, tell, undo, resume: an interview is the list of its answers, and everything else is replay.
+"""Ask, tell, undo, resume: an interview is its log, and everything else is replay.
 
-The log is append-only. Resuming runs the strategy again and answers from the log what was answered before; taking an
-answer back does the same without it. A question that was answered once is never asked again unless its answer was taken
-back, even if the strategy comes to it on another way.
+``tell``, ``skip`` and ``undo`` only add an event to the log: they cost nothing, and a strategy that fails cannot lose what
+they recorded. The strategy sees the events when they are needed: for the next question, the recommendation, or whether
+anything is left to ask. Resuming runs the strategy again and answers from the log what was answered before; taking back
+an answer does the same without it. A question that was answered is not asked again unless its answer was taken back, even
+if the strategy reaches it by another route.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import defaultdict, deque
+import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tradeoff._version import __version__
 from tradeoff.errors import ArgumentError, LogError
+from tradeoff.log import (
+    FORMAT,
+    READABLE,
+    Answered,
+    Asked,
+    Event,
+    Header,
+    LogEvent,
+    LogState,
+    Retracted,
+    Shown,
+    Side,
+    Skipped,
+    SteadyClock,
+    event_of,
+    header_of,
+    read_log,
+    side_of,
+)
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies import AnyStrategy, ForeignAnswer, Reply, Step, Strategy, name_of, spec_of, start
+from tradeoff.running import Record, Run
+from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
-FORMAT = "tradeoff-log/2"
-VERSION = version("tradeoff")
-READABLE = ("tradeoff-log/1", FORMAT)  # the first had no sides, and nothing in between
+__all__ = ["FORMAT", "READABLE", "VERSION", "Event", "Interview", "Record", "Side", "read_log", "side_of"]
 
-# What others note in a log of an interview, between its own events; a replay passes over them.
-NOTES = frozenset({"check", "check-answer", "check-retraction", "end"})
+VERSION = __version__
 
-Event = dict[str, Any]
-Side = Literal["first", "second"]
-Record = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
+Clock: TypeAlias = Callable[[], datetime]
+
+
+def wall_clock() -> datetime:
+    """Return the time of day."""
+    return datetime.now(UTC)
 
 
 class Interview:
@@ -57,213 +77,266 @@ class Interview:
         max_questions: int | None = None,
         skip_implied: bool | None = None,
         sides: int | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Clock = wall_clock,
         **options: Any,
     ) -> None:
         """``strategy``: "careful" for people, "certified" for answers that are always right, "paper", or your own.
 
         ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers. ``sides`` is
-        a seed that decides, question by question, which alternative ``left`` says to show first.
+        a seed that decides, question by question, which alternative is shown first.
         """
-        self._spec = spec_of(strategy)
+        spec = spec_of(strategy)
         if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
             raise ArgumentError(f"max_questions is {max_questions!r}; it must be a whole number, 0 or more")
         if sides is not None and type(sides) is not int:
             raise ArgumentError(f"sides is {sides!r}; it must be a whole number, the seed of which side is which")
-        self.problem, self.strategy, self.sides = problem, name_of(strategy), sides
-        self._clock = clock
-        self._settings = {"max_questions": max_questions, "skip_implied": skip_implied, **options}
+        steady = SteadyClock(clock)
+        header = Header(
+            version=VERSION,
+            problem=problem.fingerprint,
+            problem_name=getattr(problem, "name", ""),
+            objectives=tuple(o.name for o in problem.objectives),
+            strategy=name_of(strategy),
+            settings={"max_questions": max_questions, "skip_implied": skip_implied, **options},
+            sides=sides,
+            at=steady.after(None),
+        )
+        self._set_up(problem, spec, header, header.to_json(), steady)
+        self._advance()  # options that the strategy cannot use are refused here
+
+    def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
+        self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
+        self.state = LogState(header)  # what the log says
+        self.thinking: Callable[[], AbstractContextManager[Any]] = (
+            contextlib.nullcontext
+        )  # entered around every computation
+        self._spec, self._clock = spec, clock
+        self._events: list[Event] = [written]
+        self._resumed = False
+        # The strategy may be behind the log.
+        self._unseen: deque[tuple[int, LogEvent]] = (
+            deque()
+        )  # events that it has not seen, with their position in the log
         self._answers: list[Record] = []  # those not taken back
-        self._answered = 0
-        self._asked: bytes | None = None  # the question that was last written to the log
-        self._left: Side = "first"
-        self._earlier: Question | None = None  # a question of an earlier version, about to be answered from a log
-        self._elsewhere: set[int] = set()  # numbers of answers to such questions
-        self._begin()
-        self._log: list[Event] = [
-            {
-                "event": "header",
-                "format": FORMAT,
-                "version": VERSION,
-                "problem": problem.fingerprint,
-                "problem_name": getattr(problem, "name", ""),
-                "objectives": [o.name for o in problem.objectives],
-                "strategy": self.strategy,
-                "settings": self._settings,
-                "sides": sides,
-                "time": self._now(),
-            }
-        ]
+        self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
+        self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
+        self._asked: Question | None = None  # the question that waits for an answer
+        self._asked_foreign = False
+        self._run: Run | None = None  # None: start again
 
-    def _now(self) -> str:
-        return self._clock().isoformat()
+    # --- recording ----------------------------------------------------------------------------------------------------
 
-    # --- replay -------------------------------------------------------------------------------------------------------
+    def now(self) -> datetime:
+        """Return the time of an event that comes next."""
+        return self._clock.after(self.state.last)
 
-    def _begin(self) -> None:
-        """Run the strategy from the beginning, with the answers that stand, to the first question without one."""
-        self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
-        for record in self._answers:
-            if record[0] not in self._elsewhere:
-                self._waiting[record[1].key].append(record)
-        self._used: list[Record] = []
-        self._final: Recommendation | None = None
-        self._step: Step | None = None
-        self._running: Strategy = start(self._spec, self.problem, **self._settings)
-        self._advance(lambda: next(self._running))
-        for record in self._answers:
-            if record[0] in self._elsewhere:
-                self._learn(record)
+    def record(self, event: LogEvent) -> None:
+        """Add an event to the log. The strategy sees it when its next question is needed."""
+        self._append(event, event.to_json())
 
-    def _learn(self, record: Record) -> None:
-        """Let the strategy learn from an answer to a question that it did not ask, unless it has come to its end."""
-        if self._step is not None:
-            self._used.append(record)
-            self._advance(lambda: self._running.send(ForeignAnswer(record[1], record[2])))
-
-    def _advance(self, move: Callable[[], Step]) -> None:
-        """Move the strategy on, and past every question whose answer is already there."""
-        try:
-            self._step = move()
-            while known := self._waiting[self._step.question.key]:
-                self._used.append(known.popleft())
-                self._step = self._running.send(self._used[-1][2])
-        except StopIteration as end:
-            self._step, self._final = None, end.value
-
-    # --- asking -------------------------------------------------------------------------------------------------------
-
-    def ask(self) -> Question | None:
-        """Return the question to be answered now, or None when nothing is left to ask."""
-        if self._earlier is not None:  # cannot be shown any more: something else is asked
-            self._earlier, self._asked = None, None
-        if self._step is None:
-            return None
-        question = self._step.question
-        if self._asked != question.key:
-            self._asked = question.key
-            self._left = side_of(self.sides, question)
-            self._log.append(
-                {
-                    "event": "question",
-                    "number": self._answered + 1,
-                    "first": question.first.value.tolist(),
-                    "second": question.second.value.tolist(),
-                    "left": self._left,
-                    "time": self._now(),
-                }
-            )
-        return question
-
-    @property
-    def left(self) -> Side:
-        """Which alternative of the question that was asked is shown first, on the left or as A."""
-        return self._left
-
-    def sides_shown(self) -> dict[int, Side]:
-        """Return for each answer's number which alternative was shown first."""
-        sides: dict[int, Side] = {}
-        left: Side = "first"
-        for event in self._log:
-            if event["event"] == "question":
-                left = event.get("left", "first")
-            elif event["event"] in ("answer", "skip"):
-                sides[event["number"]] = left
-        return sides
+    def _append(self, event: LogEvent, written: Event) -> None:
+        self.state.apply(event)
+        self._events.append(written)
+        if isinstance(event, Asked | Answered | Skipped | Retracted):  # checks and the end are not for the strategy
+            self._unseen.append((self.state.length, event))
 
     def tell(self, answer: Answer | str) -> None:
-        """Take the answer to the question that was asked; nonsense is refused and changes nothing."""
+        """Record the answer to the question that was asked; anything else is refused and changes nothing."""
         try:
             given = Answer(answer)
         except ValueError:
             words = ", ".join(repr(a.value) for a in Answer)
             raise ArgumentError(f"{answer!r} is not an answer; it must be one of {words}") from None
-        self._record(given)
+        self.record(Answered(answer=given, number=self._number_asked(), at=self.now()))
 
     def skip(self) -> None:
-        """Pass the question over: nothing is learned from it, and something else is asked instead."""
-        self._record(None)
+        """Record that the question was skipped: nothing is learned from it, and something else is asked instead."""
+        self.record(Skipped(number=self._number_asked(), at=self.now()))
 
-    def _record(self, reply: Reply) -> None:
-        question = self._earlier or (self._step.question if self._step is not None else None)
-        if question is None:
-            raise ArgumentError("nothing is being asked any more: the interview is finished")
-        if self._asked != question.key:
+    def _number_asked(self) -> int:
+        if self.state.question is None:
+            if self.finished:
+                raise ArgumentError("nothing is being asked any more: the interview is finished")
             raise ArgumentError("no question was asked yet that this could answer; call ask() first")
-        self._answered += 1
-        record = (self._answered, question, reply)
-        kind = {"event": "skip"} if reply is None else {"event": "answer", "answer": reply.value}
-        self._log.append({**kind, "number": self._answered, "time": self._now()})
-        self._answers.append(record)
-        self._asked = None
-        if self._earlier is not None:
-            self._earlier = None
-            self._elsewhere.add(self._answered)
-            self._learn(record)
-            return
-        self._used.append(record)
-        self._advance(lambda: self._running.send(reply))
+        return self.state.question.number
 
     def undo(self, number: int | None = None) -> None:
         """Take back the last answer, or the one with this number in the log."""
-        standing = [record[0] for record in self._answers]
+        standing = [one.number for one in self.state.standing if one.number is not None]
         if number is None:
-            if not self._used:
-                raise ArgumentError("there is no answer to take back")
-            number = max(record[0] for record in self._used)  # the last one said, wherever the strategy used it
+            number = self._last_used()
         if number not in standing:
             raise ArgumentError(f"there is no answer number {number} to take back; standing are {standing}")
-        self._log.append({"event": "retraction", "number": number, "time": self._now()})
-        self._answers = [record for record in self._answers if record[0] != number]
-        self._asked = None
-        self._begin()
+        self.record(Retracted(number=number, at=self.now()))
+
+    def _last_used(self) -> int:
+        """Return the number of the last answer that the strategy uses, wherever it uses it."""
+        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Skipped):
+            return last.number  # it will be used next
+        used = self._think().used
+        if not used:
+            raise ArgumentError("there is no answer to take back")
+        return max(number for number, _, _ in used)
+
+    # --- thinking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next question and the recommendation are known, so that looking takes no time."""
+        return self._is_current() and self._run is not None and self._run.recommended
+
+    def _is_current(self) -> bool:
+        return not self._unseen and not self._untold and self._run is not None
+
+    @property
+    def known(self) -> bool:
+        """Whether the next question takes no time: it is found already, or in the strategy's cache."""
+        if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
+            return False
+        return all(isinstance(e, Answered | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+
+    def _think(self) -> Run:
+        """Bring the strategy to where the log is."""
+        if not self._is_current():
+            with contextlib.nullcontext() if self.known else self.thinking():
+                self._take_in()
+                self._advance()
+        assert self._run is not None
+        return self._run
+
+    def _take_in(self) -> None:
+        """Process recorded events, and stop before the strategy would have to find a question that was not asked yet."""
+        while self._unseen:
+            position, event = self._unseen[0]
+            match event:
+                case Asked():
+                    self._compare(event, self._advance(), f"event {position} of the log")
+                case Answered() | Skipped():
+                    assert self._asked is not None
+                    record = (event.number, self._asked, event.answer)
+                    self._answers.append(record)
+                    self._untold.append(record)
+                    if self._asked_foreign:
+                        self._foreign.add(event.number)
+                    self._asked = None
+                case Retracted():
+                    self._answers = [record for record in self._answers if record[0] != event.number]
+                    self._asked = self._run = None
+            self._unseen.popleft()
+
+    def _advance(self) -> Run:
+        """Move the strategy to the first question without an answer. If it fails, it starts again next time."""
+        try:
+            if self._run is None:
+                own = [record for record in self._answers if record[0] not in self._foreign]
+                self._untold = deque(record for record in self._answers if record[0] in self._foreign)
+                self._run = self._begun(own)
+            while self._untold:
+                self._run.tell(self._untold[0], foreign=self._untold[0][0] in self._foreign)
+                self._untold.popleft()
+        except BaseException:
+            self._run = None
+            raise
+        return self._run
+
+    def _begun(self, answers: list[Record]) -> Run:
+        try:
+            return Run(self._spec, self.problem, self.state.header.settings, answers)
+        except (ArgumentError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            if self._resumed:
+                raise LogError(f"the log's header cannot be used by this version: {error}") from error
+            raise
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def ask(self) -> Question | None:
+        """Return the question to be answered now, or None when nothing is left to ask."""
+        shown = self.next()
+        if shown is None:
+            return None
+        if not self._is_asked(shown.question):
+            asked = Asked(
+                number=self.state.answered + 1,
+                first=tuple(shown.question.first.value.tolist()),
+                second=tuple(shown.question.second.value.tolist()),
+                left=shown.left,
+                at=self.now(),
+            )
+            self.record(asked)
+            self._unseen.pop()  # the strategy asked it
+            self._asked, self._asked_foreign = shown.question, False
+        return shown.question
+
+    def next(self) -> Shown | None:
+        """Return what ``ask`` would ask, and on which side each alternative would be, without asking it."""
+        step = self._think().step
+        if step is None:
+            return None
+        question = step.question
+        return Shown(question, self.left if self._is_asked(question) else side_of(self.sides, question))
+
+    def _is_asked(self, question: Question) -> bool:
+        return self._asked is not None and not self._asked_foreign and self._asked.key == question.key
+
+    @property
+    def left(self) -> Side:
+        """Which alternative of the question that was asked is shown first, on the left or as A."""
+        return "first" if self.state.question is None else self.state.question.left
+
+    def sides_shown(self) -> dict[int, Side]:
+        """Return for each answer's number which alternative was shown first."""
+        return {one.number: one.shown.left for one in self.state.given if one.number is not None}
+
+    def can_show(self, number: int) -> bool:
+        """Return whether the question of an answer can be shown again: not if it is foreign, as a log has no plans."""
+        self._think()
+        return number not in self._foreign
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
     @property
     def finished(self) -> bool:
         """Whether nothing is left to ask."""
-        return self._step is None
-
-    def knows(self, reply: Reply) -> bool:
-        """Return whether what follows this reply is known already, so that telling it takes no time."""
-        return self._step is not None and self._step.knows(reply)
+        return self._think().step is None
 
     @property
     def recommendation(self) -> Recommendation:
         """What is recommended now: the final word, or the best estimate so far."""
-        found = self._final if self._step is None else self._step.recommend()
-        assert found is not None
-        # A strategy counts the answers it has used, in its order; everybody else knows them by their numbers.
-        used = [number for number, _, _ in self._used]
-        doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
-        return found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
+        run = self._think()
+        with contextlib.nullcontext() if run.recommended else self.thinking():
+            return run.recommendation()
 
     @property
     def at_most(self) -> int | None:
         """The most questions that can still come, the pending one included; None if the strategy cannot tell."""
-        return 0 if self._step is None else self._step.left
+        step = self._think().step
+        return 0 if step is None else step.left
 
     @property
     def answers(self) -> tuple[Record, ...]:
         """The answers that the strategy has used, in its order: (number, question, answer or None if skipped)."""
-        return tuple(self._used)
+        return tuple(self._think().used)
 
     def conflicts(self) -> tuple[Record, ...]:
         """Return the smallest set of answers that cannot all hold for any weights and precision; empty if all can.
 
         Any of them can be taken back with ``undo(number)``.
         """
-        cone = Cone.orthant(len(self.problem.objectives), 1.0)
-        given = {number: (number, question, answer) for number, question, answer in self._used if answer is not None}
-        for number, question, answer in given.values():
-            cone = cone.add(half_spaces(question.difference, answer.sign), number)
-        return tuple(given[number] for number in cone.conflict())  # type: ignore[index]
+        run = self._think()
+        if run.conflicts is None:
+            with self.thinking():
+                cone = Cone.orthant(len(self.problem.objectives), 1.0)
+                given = {number: (number, question, answer) for number, question, answer in run.used}
+                for number, question, answer in run.used:
+                    if answer is not None:
+                        cone = cone.add(half_spaces(question.difference, answer.sign), number)
+                run.conflicts = tuple(given[number] for number in cone.conflict())  # type: ignore[index]
+        return run.conflicts
 
     @property
     def log(self) -> tuple[Event, ...]:
-        """The events so far: a header, then questions, answers, skips and retractions."""
-        return tuple(self._log)
+        """The events so far, as JSON: a header, then questions, answers, skips and retractions."""
+        return tuple(self._events)
 
     # --- resuming -----------------------------------------------------------------------------------------------------
 
@@ -273,131 +346,105 @@ class Interview:
         problem: Problem,
         log: Iterable[Mapping[str, Any]],
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        strategy: AnyStrategy | None = None,
+        clock: Clock = wall_clock,
     ) -> Interview:
-        """Return the interview that wrote this log, at the same question, ready to go on."""
-        events = [dict(event) for event in log]
-        header = _header(problem, events)
-        settings = dict(header["settings"])
-        try:
-            interview = cls(problem, header["strategy"], sides=header.get("sides"), clock=clock, **settings)
-        except (ArgumentError, TypeError) as error:
-            raise LogError(f"the log's header cannot be used by this version: {error}") from None
-        interview._log = [events[0]]
-        interview.replay(events[1:])
+        """Return the interview that wrote this log, at the same question, ready to go on.
+
+        A strategy of your own must be given again: nothing that a log names is ever imported.
+        """
+        interview = cls.loaded(problem, list(log), strategy=strategy, clock=clock)
+        interview._verify()
         return interview
 
-    def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Go on with events that followed those of this log, such as another process has written."""
-        for position, event in enumerate(map(dict, events), start=len(self._log) + 1):
-            where = f"event {position} of the log"
-            match event.get("event"):
-                case kind if kind in NOTES:
-                    continue
-                case "question":
-                    question = self.ask()
-                    self._log.pop() if question is not None and self._log[-1]["event"] == "question" else None
-                    self._take_question(event, question, where)
-                    self._left = event.get("left", "first")
-                    self._log.append(event)
-                case "answer" | "skip" as kind:
-                    if self._asked is None or event.get("number") != self._answered + 1:
-                        raise LogError(f"{where} answers question {event.get('number')!r}, which was not asked then")
-                    try:
-                        self.tell(event.get("answer", "")) if kind == "answer" else self.skip()
-                    except ArgumentError as error:
-                        raise LogError(f"{where}: {error}") from None
-                    self._log[-1] = event
-                case "retraction":
-                    try:
-                        self.undo(event.get("number"))
-                    except ArgumentError as error:
-                        raise LogError(f"{where}: {error}") from None
-                    self._log[-1] = event
-                case kind:
-                    raise LogError(f"{where} is of the unknown kind {kind!r}")
+    @classmethod
+    def loaded(
+        cls,
+        problem: Problem,
+        log: Sequence[Mapping[str, Any]],
+        *,
+        strategy: AnyStrategy | None = None,
+        clock: Clock = wall_clock,
+    ) -> Interview:
+        """Return the interview that wrote this log, to be replayed when it is needed."""
+        header = header_of(log[0] if log else None)
+        _check_problem(header, problem)
+        interview = cls.__new__(cls)
+        interview._set_up(problem, _spec_of(header, strategy), header, dict(log[0]), SteadyClock(clock))
+        interview._resumed = True
+        interview.extend(log[1:])
+        return interview
 
-    def _take_question(self, event: Event, question: Question | None, where: str) -> None:
-        """Take a question as it was asked then; one that would not be asked now is learned from, where that is possible."""
-        first, second = (_values(event.get(side), len(self.problem.objectives)) for side in ("first", "second"))
-        if question is not None and _same(first, question.first) and _same(second, question.second):
+    def extend(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Add events that another process has appended to this log, to be replayed when they are needed."""
+        for event in events:
+            self._append(event_of(event, self.state.length + 1), dict(event))
+
+    def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Add events that another process has appended to this log, and check that the strategy asks what they say."""
+        self.extend(events)
+        self._verify()
+
+    def _verify(self) -> None:
+        with self.thinking():
+            self._take_in()
+            if not self._answers:
+                self._advance()
+
+    def _compare(self, event: Asked, run: Run, where: str) -> None:
+        """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
+        question = None if run.step is None else run.step.question
+        if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
+            self._asked, self._asked_foreign = question, False
             return
-        if self._spec.accepts_foreign_answers and first is not None and second is not None:
-            self._earlier = Question(Alternative(first, NOTHING), Alternative(second, NOTHING))
-            self._asked = self._earlier.key
+        version = self.state.header.version
+        whole = len(event.first) == len(event.second) == len(self.problem.objectives)
+        if whole and version != VERSION and self._spec.accepts_foreign_answers:
+            self._asked = Question(
+                Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING)
+            )
+            self._asked_foreign = True
             return
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
-        side, now = ("second", question.second) if _same(first, question.first) else ("first", question.first)
+        side, now = ("second", question.second) if _same(event.first, question.first) else ("first", question.first)
         raise LogError(
-            f"{where}: the {side} alternative was {event.get(side)}, but this version would ask about {now.value.tolist()}; "
-            f"the log was begun with version {self._log[0].get('version', 'unknown')} of the program, which chose its "
-            f"questions in another way than this one ({VERSION}), or it was edited"
+            f"{where}: the {side} alternative was {list(getattr(event, side))}, but this version would ask about "
+            f"{now.value.tolist()}; the log was begun with version {version or 'unknown'} of the program (this is {VERSION}): "
+            + (
+                "it was edited"
+                if version == VERSION
+                else "that one chose its questions differently, or the log was edited"
+            )
         )
 
-    def can_show(self, number: int) -> bool:
-        """Return whether the question of an answer can be shown again: an earlier version's cannot."""
-        return number not in self._elsewhere
 
-
-def _values(given: object, count: int) -> NDArray[np.float64] | None:
-    """Return the value of an alternative in a log, or None if it is none."""
-    try:
-        values = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        return None
-    return values if values.shape == (count,) and np.isfinite(values).all() else None
-
-
-def _same(value: NDArray[np.float64] | None, alternative: Alternative) -> bool:
+def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
     """Return whether an alternative in a log is this one, but for the last digits of another machine."""
-    return value is not None and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
+    return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
 
 
-def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: by chance, but the same whenever it is asked again.
-
-    Without a seed it is always the first.
-    """
-    if seed is None:
-        return "first"
-    values = np.round(np.concatenate([question.first.value, question.second.value]), 9) + 0.0
-    return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
-
-
-def _header(problem: Problem, events: Sequence[Event]) -> Event:
-    """Return the log's header, checked against the problem."""
-    if not events or events[0].get("event") != "header":
-        raise LogError("the log does not begin with a header; it is damaged or not a log")
-    header = events[0]
-    if header.get("format") not in READABLE:
-        raise LogError(f"the log's format is {header.get('format')!r}; this version reads {', '.join(READABLE)}")
-    if header.get("problem") != problem.fingerprint:
-        same = header.get("problem_name") == getattr(problem, "name", "")
-        why = "; its file has changed, or it was read with other options" if same else ""
+def _check_problem(header: Header, problem: Problem) -> None:
+    """Raise a LogError unless the log is about this problem."""
+    name = getattr(problem, "name", "")
+    if header.problem != problem.fingerprint:
+        why = "; its file has changed, or it was read with other options" if header.problem_name == name else ""
         raise LogError(
-            f"the log is about another problem ({header.get('problem_name')!r}, fingerprint {header.get('problem')!r}); "
-            f"this one is {getattr(problem, 'name', '')!r} with fingerprint {problem.fingerprint!r}{why}"
+            f"the log is about another problem ({header.problem_name!r:.80}, fingerprint {header.problem!r:.80}); "
+            f"this one is {name!r} with fingerprint {problem.fingerprint!r}{why}"
         )
-    if not isinstance(header.get("settings"), dict) or not isinstance(header.get("strategy"), str):
-        raise LogError("the log's header names no strategy; it is damaged")
-    return header
 
 
-def read_log(text: str) -> list[Event]:
-    """Return the events of a log written as JSON lines; an unfinished last line was never acknowledged and is dropped."""
-    events: list[Event] = []
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            event = json.loads(line)
-            if not isinstance(event, dict):
-                raise ValueError("not an event")
-        except (ValueError, RecursionError):
-            if number == len(lines):  # no newline after it: the writer was interrupted
-                break
-            raise LogError(f"line {number} of the log is not an event; the log is damaged there") from None
-        events.append(event)
-    return events
+def _spec_of(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
+    """Return the strategy of a log: by its name, if it is installed, or as it is given."""
+    if strategy is not None and name_of(strategy) != header.strategy:
+        raise LogError(
+            f"the log was written with the strategy {header.strategy!r:.80}, not with {name_of(strategy)!r}; give that one"
+        )
+    try:
+        return spec_of(header.strategy if strategy is None else strategy)
+    except ArgumentError as error:
+        raise LogError(
+            f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
+            "Interview.resume(problem, log, strategy=...)"
+        ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from importlib import import_module
+from functools import singledispatch
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,10 +19,16 @@ Indices: TypeAlias = NDArray[np.integer]
 
 
 def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the values as a read-only array of floats that nobody else can write to."""
+    """Return the values as a read-only array of floats of its own."""
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
+
+
+@singledispatch
+def as_html(value: object) -> str | None:
+    """Return a value as HTML for notebooks; a room that can draw a type registers a function for it."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ class Mixture:
                 f"a mixture needs as many probabilities as plans and at least one; "
                 f"{len(self.probabilities)} probabilities and {len(self.plans)} plans were given"
             )
-        # Plain Python: a search dilutes thousands of times, and two numbers do not need an array.
+        # Plain Python, because a search dilutes thousands of times and an array for two numbers is slow.
         total = sum(self.probabilities)
         if not (min(self.probabilities) >= 0 and abs(total - 1) <= 1e-9):
             raise ArgumentError(
@@ -258,11 +264,9 @@ class Lottery:
         result: Vector = self.weights @ self.outcomes
         return result
 
-    def _repr_html_(self) -> str:
-        """Return the lottery as a table for notebooks."""
-        # Drawing is a room above this one: it is looked up when a notebook asks, and not imported.
-        html: str = import_module("tradeoff.representation.drawing").lottery_html(self)
-        return html
+    def _repr_html_(self) -> str | None:
+        """Return the lottery as HTML for notebooks; None where nothing was registered to draw it."""
+        return as_html(self)
 
 
 class Situation(NamedTuple):
@@ -328,7 +332,7 @@ class Question:
 
     @property
     def key(self) -> bytes:
-        """What tells this question from others: the two values, bit for bit."""
+        """What identifies this question: the two values, bit for bit."""
         return self.first.value.tobytes() + self.second.value.tobytes()
 
 
@@ -340,7 +344,7 @@ class Recommendation:
     of the relative regret for a person who answers as this one did and errs now and then. ``regret_bound`` is the
     certificate: the share of the best possible gain that may be lost at most, for every preference consistent with the
     answers (without the ``doubtful`` ones). ``robust_bound`` is the same if any one more of the answers were wrong.
-    Where a strategy cannot tell, they are None. All regrets are relative to gains over the reference.
+    They are None if a strategy cannot tell. All regrets are relative to gains over the reference.
     """
 
     alternative: Alternative

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import pickle
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -108,9 +110,41 @@ def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recomm
 
 # --- shards -----------------------------------------------------------------------------------------------------------
 
-# The last problem that this process worked on. Every shard arrives with its own copy of the problem; what was worked
-# out about the first copy (bases, compiled code) serves them all.
+# The last problem that this process worked on: what was worked out for its first shard (bases, compiled code) serves them all.
 _known: dict[tuple[str, str], Problem] = {}
+
+
+class _Sent:
+    """A problem that may go to another process.
+
+    There it comes as bytes, with the folders to import its modules from: worker processes are used again, and those that
+    were started before a folder was added to the path do not know it.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.fingerprint = problem.fingerprint
+        self._problem: Problem | None = problem
+        self._packed: bytes = b""
+        self._path = list(sys.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from joblib.externals.loky.backend.reduction import dumps  # also for what is defined in __main__
+
+        self._packed = self._packed or bytes(dumps(self._problem))
+        return vars(self) | {"_problem": None}
+
+    def problem(self) -> Problem:
+        """Return the problem."""
+        if self._problem is None:
+            sys.path += [folder for folder in self._path if folder not in sys.path]
+            try:
+                self._problem = pickle.loads(self._packed)
+            except ImportError as error:
+                raise ArgumentError(
+                    f"the problem cannot be used in another process, which fails with {error}; put that module where the "
+                    "process finds it, or use jobs=1"
+                ) from None
+        return self._problem
 
 
 def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
@@ -128,18 +162,18 @@ def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
     return shared + max(0.0, first - second), second
 
 
-def run_shard(problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]) -> list[Row]:
+def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row]:
     """Return the rows of some users; called in the worker processes."""
     if multiprocessing.current_process().name.startswith("Loky"):
         # Ctrl-C goes to all processes of a terminal; the one that started this one decides what becomes of it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    key = (fingerprint, repr(settings))
+    key = (sent.fingerprint, repr(settings))
     known = _known.get(key)
     if known is None:
-        prepare(problem, settings)
-        known = problem
+        known = sent.problem()
+        prepare(known, settings)
         _known.clear()
-        _known[key] = problem
+        _known[key] = known
     return [run_user(known, index, settings) for index in users]
 
 
@@ -149,12 +183,8 @@ def _run_shards(
     """Yield the shards' rows as they are finished, in any order."""
     import joblib
 
-    fingerprint = problem.fingerprint
-
-    def numbered(number: int, users: range) -> Any:
-        return joblib.delayed(_numbered_shard)(number, problem, fingerprint, settings, users)
-
-    tasks = [numbered(number, users) for number, users in shards.items()]
+    sent = _Sent(problem)
+    tasks = [joblib.delayed(_numbered_shard)(number, sent, settings, users) for number, users in shards.items()]
     try:
         parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     except ValueError:
@@ -168,10 +198,8 @@ def _run_shards(
         yield from finished
 
 
-def _numbered_shard(
-    number: int, problem: Problem, fingerprint: str, settings: Settings, users: Sequence[int]
-) -> tuple[int, list[Row]]:
-    return number, run_shard(problem, fingerprint, settings, users)
+def _numbered_shard(number: int, sent: _Sent, settings: Settings, users: Sequence[int]) -> tuple[int, list[Row]]:
+    return number, run_shard(sent, settings, users)
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------

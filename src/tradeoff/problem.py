@@ -115,7 +115,7 @@ class Presentable(Problem, Protocol):
 
     @property
     def has_paths(self) -> bool:
-        """Whether a plan unfolds over time, so that ``show`` takes ``method`` and ``order``."""
+        """Whether a plan unfolds over time; ``show`` then takes ``method``."""
 
     @property
     def storable(self) -> bool:
@@ -172,22 +172,23 @@ class GainScale:
                 f"the amounts of {objectives[broken[0]].name!r} are too large to be added up; use a larger unit"
             )
         worst, best = np.where(sign > 0, lowest, highest), np.where(sign > 0, highest, lowest)
-        noise = np.maximum(noise, SMALLEST_RANGE)
+        noise = np.broadcast_to(np.maximum(noise, SMALLEST_RANGE), worst.shape)
         self.matters = np.abs(best - worst) > np.maximum(SAME * np.maximum(np.abs(best), np.abs(worst)), noise)
         self.ideal, self.nadir = best, worst
-        self.origin: Vector = worst + 0.0  # never -0.0, which a person would read as a sign
+        # What rounding alone may have made of zero is zero, and never -0.0: a person would read it as an amount.
+        self.origin: Vector = np.where(np.abs(worst) <= noise, 0.0, worst + 0.0)
         if reference.outcome is not None:
-            self.origin = self._given_reference(reference.outcome, worst, sign)
+            self.origin = self._given_reference(reference.outcome, worst, sign, noise)
         span = (best - self.origin) * sign
         self.scale: Vector = np.where(self.matters, span, 1.0) * sign
         for array in (self.matters, self.origin, self.scale, self.ideal, self.nadir):
             array.flags.writeable = False
 
-    def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector) -> Vector:
+    def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector, noise: Vector) -> Vector:
         """Return the origin the person named, checked to be no better than anything attainable."""
         origin = np.array([outcome[o.name] for o in self.objectives])
         for j, objective in enumerate(self.objectives):
-            slack = SAME * max(1.0, abs(worst[j]))
+            slack = max(SAME * max(1.0, abs(worst[j])), noise[j])
             if not np.isfinite(origin[j]) or (origin[j] - worst[j]) * sign[j] > slack:
                 raise ProblemError(
                     f"the reference {self.reference.name!r} has {objective.name} = {objective.text(origin[j])}, but "
@@ -201,7 +202,7 @@ class GainScale:
     def gains(self, outcomes: Matrix) -> Matrix:
         """Return the gains of outcomes given in the person's units (rows or one row)."""
         values = (outcomes - self.origin) / self.scale
-        # What is attainable is never below the reference: anything under zero is the last digit of a sum.
+        # Nothing attainable is below the reference, so a value below zero is the last digit of a sum.
         return np.where(self.matters, np.maximum(values, 0.0), 0.0)
 
     def outcomes(self, gains: Matrix) -> Matrix:
@@ -252,11 +253,6 @@ class ScaledProblem(ABC):
     @abstractmethod
     def show(self, alternative: Alternative) -> Lottery:
         """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
-
-    @property
-    def frame(self) -> GainScale:
-        """An old name of ``gain_scale``."""
-        return self.gain_scale
 
     @property
     def origin(self) -> Vector:
@@ -372,13 +368,26 @@ def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
             f"({', '.join(o.name for o in objectives)}), but an array of shape {rows.shape} was given; "
             "a single weight vector w is the one row [w]"
         )
-    bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0]
+    if not np.isfinite(np.abs(rows).max(initial=0.0)):
+        row, column = np.argwhere(~np.isfinite(rows))[0]
         raise ArgumentError(
             f"the weight of {objectives[column].name} in row {row} is {rows[row, column]}; weights must be finite"
         )
     return np.ascontiguousarray(rows)
+
+
+def unit_rows(rows: Matrix) -> Matrix:
+    """Return rows of weights brought to a size near 1, each by a power of two: the same optimum, and no sum overflows.
+
+    >>> unit_rows(np.array([[1e308, 1e308], [3e-310, 0.0], [0.0, 0.0]])).round(3).tolist()
+    [[0.556, 0.556], [0.863, 0.0], [0.0, 0.0]]
+    """
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    if sizes.min(initial=1.0) > 1e-100 and sizes.max(initial=1.0) < 1e100:
+        return rows  # as they are: a power of two changes no digit
+    exponents = np.frexp(sizes)[1]
+    result: Matrix = np.ldexp(rows, -exponents[:, None])
+    return result
 
 
 def dilute(alternative: Alternative, share: float) -> Alternative:

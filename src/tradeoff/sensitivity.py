@@ -12,7 +12,7 @@ from tradeoff.model import Alternative, Matrix, Objective, Recommendation, Vecto
 from tradeoff.problem import Problem
 
 SAME = 1e-9  # of the best score: an alternative this close to it is as good
-LEAST, MOST = 0.01, 0.99  # shares that the odds run between, before the last step, at which nothing else matters
+LEAST, MOST = 0.01, 0.99  # the range of shares, before the last step, at which nothing else matters
 
 
 class Stop(NamedTuple):
@@ -77,7 +77,7 @@ def ladder(share: float, steps: int) -> Vector:
     """Return growing shares from this one to 1: their odds grow by the same factor each step, and the last is all."""
     if share >= MOST:
         return np.array([share, 1.0]) if share < 1 else np.array([1.0])
-    # One that does not matter at all has no odds to multiply: its first step is to matter a little.
+    # A share of 0 has no odds to multiply, so its first step is to the least share.
     odds = np.geomspace(max(share, LEAST) / (1 - max(share, LEAST)), MOST / (1 - MOST), steps - 1)
     shares = odds / (1 + odds)
     if share < LEAST:

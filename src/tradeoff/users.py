@@ -1,4 +1,4 @@
-"""Simulated people: those the theory assumes, and those who break its assumptions on purpose."""
+"""Simulated people: those the theory assumes, and some who break its assumptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Alternative, Answer, Question, Vector, frozen_array
-from tradeoff.problem import SAME, Problem
+from tradeoff.problem import SAME, Problem, unit_rows
 
 User: TypeAlias = Callable[[Question], Answer]
 
@@ -72,7 +72,7 @@ class LinearUser:
         >>> round(person.worth(problem.best([person.weights])[0].value), 12)
         1.0
         """
-        vector = _checked_weights(weights)
+        (vector,) = unit_rows(_checked_weights(weights)[None, :])
         (best,) = problem.best(vector[None, :])
         worth = float(vector @ best.value)
         return cls(vector / worth if worth > 0 else vector, precision, error_rate, seed)
@@ -92,9 +92,10 @@ class LinearUser:
 
 def relative_regret(problem: Problem, user: LinearUser, alternative: Alternative) -> float:
     """Return the share of what the person's best alternative is worth to them that they lose with this one."""
-    (best,) = problem.best(user.weights[None, :])
-    most = user.worth(best.value)
-    lost = 1.0 - user.worth(alternative.value) / most if most > 0 else 0.0
+    (weights,) = unit_rows(user.weights[None, :])
+    (best,) = problem.best(weights[None, :])
+    most = float(weights @ best.value)
+    lost = 1.0 - float(weights @ alternative.value) / most if most > 0 else 0.0
     return 0.0 if abs(lost) <= SAME else lost  # less than this is the rounding of a sum
 
 
@@ -110,7 +111,7 @@ class RandomUser:
 
 
 class StubbornUser:
-    """Always gives the same answer; with SAME, the person to whom everything is about equal."""
+    """Always gives the same answer; with SAME, a person to whom everything is about equal."""
 
     def __init__(self, answer: Answer = Answer.FIRST) -> None:
         self.answer = answer

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tradeoff
+from tests import processes
 from tradeoff.apps.cli.main import main
 
 
@@ -33,7 +33,7 @@ def test_help_loads_nothing_heavy() -> None:
         "heavy = {'numpy', 'numba', 'scipy', 'rich', 'jsonschema'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = processes.run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
 
 
@@ -58,7 +58,7 @@ def test_solve_agrees_with_the_library() -> None:
     problem = tradeoff.load("commute")
     weights = [[{"time": 3.0, "comfort": 1.0}.get(o.name, 0.0) for o in problem.objectives]]
     expected = problem.outcome(problem.best(weights)[0].value)
-    assert list(found["outcome"].values()) == pytest.approx(expected.tolist())
+    assert [one["amount"] for one in found["alternative"]["average"]] == pytest.approx(expected.tolist())
     assert found["plan"][0]["state"] == "home" and found["plan"][0]["probability"] == 1
     people = run("solve", "commute", "--weights", "time=3,comfort=1")
     assert people.exit_code == 0 and "on average" in people.output and "home" in people.output
@@ -67,7 +67,8 @@ def test_solve_agrees_with_the_library() -> None:
 def test_solve_a_catalogue() -> None:
     found = json.loads(run("solve", "coffee", "--weights", "price=1", "--json").output)
     coffee = tradeoff.load("coffee")
-    assert found["outcome"]["price"] == coffee.values[:, [o.name for o in coffee.objectives].index("price")].min()
+    price = next(one["amount"] for one in found["alternative"]["average"] if one["objective"] == "price")
+    assert price == coffee.values[:, [o.name for o in coffee.objectives].index("price")].min()
     assert found["item"] in run("solve", "coffee", "--weights", "price=1").output
 
 

@@ -39,21 +39,23 @@ def hostile_problem(path: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("options", [(), ("--method", "flow"), ("--order", "typical"), ("--order", "diverse")])
+@pytest.mark.parametrize("options", [(), ("--method", "flow")])
 def test_the_shares_and_outcomes_average_to_those_of_the_plan(options: tuple[str, ...]) -> None:
     done = run(*COMMUTE, "--json", *options)
     assert done.exit_code == 0 and done.stderr == ""
     found = json.loads(done.stdout)
     trip = tradeoff.load("commute")
     (best,) = trip.best([[found["weights"][o.name] for o in trip.objectives]])
-    expected = dict(zip(found["average"], trip.outcome(best.value), strict=True))
-    assert found["average"] == pytest.approx(expected)
-    stories = found["trajectories"]
+    plan = found["alternative"]
+    assert plan["gains"] == best.value.tolist()
+    average = [one["amount"] for one in plan["average"]]
+    assert average == pytest.approx(trip.outcome(best.value).tolist())
+    stories = plan["stories"]
     assert sum(story["share"] for story in stories) == pytest.approx(1)
     assert sum(story["count"] for story in stories) == stories[0]["of"]
     assert [story["share"] for story in stories] == sorted((story["share"] for story in stories), reverse=True)
-    for name, amount in found["average"].items():
-        assert sum(story["share"] * story["outcome"][name] for story in stories) == pytest.approx(amount)
+    for j, amount in enumerate(average):
+        assert sum(story["share"] * story["outcome"][j]["amount"] for story in stories) == pytest.approx(amount)
     assert all(story["states"][0] == "home" and 0 < story["probability"] <= 1 for story in stories)
 
 
@@ -63,11 +65,11 @@ def test_people_read_everything_within_80_columns() -> None:
     flowing = " ".join(page.split())
     assert max(map(len, page.splitlines())) <= 80
     assert all(c.isprintable() or c == "\n" for c in page)
-    for story in found["trajectories"]:
-        assert f"({story['count']} of {story['of']} times)" in flowing
+    for story in found["alternative"]["stories"]:
+        assert f"({story['count']} of {story['of']})" in flowing
         assert all(words in flowing for words in story["words"])
     assert "time 40 min" in flowing and "exactly this happens 90% of the time" in flowing
-    assert "on average" in flowing and "42.92 min" in flowing
+    assert "on average" in flowing and "42.9 min" in flowing
     narrow = run(*COMMUTE, columns=40).stdout
     assert max(map(len, narrow.splitlines())) <= 40
 
@@ -75,43 +77,36 @@ def test_people_read_everything_within_80_columns() -> None:
 def test_a_catalogue_has_one_certain_story() -> None:
     page = run("coffee", "--weights", "body=1").stdout
     assert "every time" in page and "10 points" in page and "at worst" not in page
-    for option in (("--method", "flow"), ("--order", "likely")):
+    for option in (("--method", "flow"), ("--method", "expand")):
         refused = run("coffee", "--weights", "body=1", *option)
         assert refused.exit_code == 2 and refused.stdout == ""
-        assert f"{option[0]} {option[1]}" in refused.stderr and "has no paths" in refused.stderr
+        assert f"{option[0]} {option[1]}" in refused.stderr
 
 
-def test_pictures_are_written_and_named_on_stderr(tmp_path: Path) -> None:
-    svg, png = tmp_path / "x.svg", tmp_path / "x.png"
-    done = run(*COMMUTE, "--svg", str(svg), "--png", str(png), "--json")
+def test_a_picture_is_written_and_named_on_stderr(tmp_path: Path) -> None:
+    svg = tmp_path / "x.svg"
+    done = run(*COMMUTE, "--svg", str(svg), "--json")
     assert done.exit_code == 0, done.output
-    assert done.stderr == f"wrote {svg}\nwrote {png}\n"
+    assert done.stderr == f"written: {svg}\n"
     json.loads(done.stdout)
     root = ET.parse(svg).getroot()
     told = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "Getting to the airport" in told and "start" in told
-    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "Getting to the airport" in told
 
 
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_printed(tmp_path: Path) -> None:
-    for option in ("--svg", "--png"):
-        done = run(*COMMUTE, option, str(tmp_path / "nowhere" / "x"))
-        assert done.exit_code == 2 and done.stdout == "" and "cannot write" in done.stderr
-        assert "nowhere" in done.stderr
+    done = run(*COMMUTE, "--svg", str(tmp_path / "nowhere" / "x"))
+    assert done.exit_code == 2 and done.stdout == "" and "nowhere" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["catalogue", "mdp"])
 def test_hostile_names_stay_inert(kind: str, tmp_path: Path) -> None:
     path = hostile_problem(tmp_path / "hostile.json", kind)
-    svg = tmp_path / "x.svg"
-    done = run(str(path), "--weights", "[red]a[/red]=1", "--svg", str(svg))
+    done = run(str(path), "--weights", "[red]a[/red]=1")
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.output and "\x07" not in done.output
     assert "[red]a[/red]" in done.stdout and "[link=x]y[/link]" in done.stdout
     assert ("[i]s[/i]: " if kind == "mdp" else "[bold]x[/bold]<script>") in done.stdout
-    assert {element.tag.split("}")[1] for element in ET.parse(svg).iter()} <= {
-        "svg", "title", "desc", "rect", "polyline", "circle", "text",
-    }  # fmt: skip
 
 
 def test_no_colour_when_asked_for_none() -> None:

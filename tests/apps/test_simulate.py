@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tradeoff
+from tests import processes
 from tradeoff import population
 from tradeoff.apps.cli.main import main
 from tradeoff.apps.cli.simulate import simulate
@@ -129,19 +129,12 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     def command(users: str) -> list[str]:
         return [tool, "simulate", "coffee", "--users", users, "--jobs", jobs, "--out", str(out)]
 
-    started = subprocess.Popen(command("100000"), stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
-        deadline = time.monotonic() + 120
-        while not list(shards.glob("0*.csv")):
-            assert started.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+    with processes.Child(command("100000"), stderr=subprocess.PIPE, text=True) as started:
+        processes.until(lambda: list(shards.glob("0*.csv")) or started.poll() is not None, "the first shard")
         os.killpg(started.pid, signal.SIGINT)
-        _, said = started.communicate(timeout=60)
-    finally:
-        if started.poll() is None:
-            started.kill()
+        _, said = started.communicate(timeout=processes.PATIENCE)
     assert started.returncode == 130, said
-    assert "the same command goes on" in said and "interrupted" in said and "Traceback" not in said
+    assert "the same command continues" in said and "interrupted" in said and "Traceback" not in said
     kept = len(list(shards.glob("0*.csv")))
     assert kept and not out.exists()
 
@@ -149,9 +142,9 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     manifest = json.loads((shards / "manifest.json").read_text())
     users = manifest["shard"] * kept + 30
     (shards / "manifest.json").write_text(json.dumps(manifest | {"users": users}))
-    refused = subprocess.run(command("100000"), capture_output=True, text=True, check=False)
+    refused = processes.run(command("100000"))
     assert refused.returncode == 2 and "users is" in refused.stderr
-    again = subprocess.run(command(str(users)), capture_output=True, text=True, check=False)
+    again = processes.run(command(str(users)))
     assert again.returncode == 0, again.stderr
     assert not shards.exists()
     found = read_results(out)

@@ -2,12 +2,13 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests import processes
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "questions.py"
 
@@ -112,7 +113,7 @@ def test_verdicts_with_errors(questions):
 def test_quick_runs(tmp_path):
     target = tmp_path / "out.json"
     command = [sys.executable, str(SCRIPT), "--quick", "--instances", "2", "--jobs", "2", "--json", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command)
     assert done.returncode == 0, done.stderr
     assert "random k=2" in done.stdout and "flags right" in done.stdout
     assert "none exceeded: met" in done.stdout

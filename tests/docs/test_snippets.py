@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,10 +42,8 @@ def test_console_snippets_run(page: Path, tmp_path: Path) -> None:
             words = shlex.split(command, comments=True)
             if words[0] != "tradeoff":
                 continue
-            environment = {"COLUMNS": "100", "NO_COLOR": "1", "PATH": str(TOOL.parent), "HOME": str(tmp_path)}
-            done = subprocess.run(
-                [str(TOOL), *words[1:]], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-            )
+            environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "HOME": str(tmp_path)}
+            done = processes.run([str(TOOL), *words[1:]], cwd=tmp_path, env=environment)
             assert done.returncode == 0, f"{command}\n{done.stderr}"
             printed = [line.rstrip() for line in done.stdout.splitlines()]
             position = 0
@@ -65,4 +65,4 @@ def test_ci_calls_the_commands_of_the_readme() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     readme = (ROOT / "README.md").read_text()
     (test_command,) = re.findall(r"^python -m pip install .* && python -m pytest.*$", readme, re.MULTILINE)
-    assert test_command in script.splitlines()
+    assert test_command in map(str.strip, script.splitlines())

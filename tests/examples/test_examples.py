@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests import processes
 from tradeoff import MDP, Catalogue, Policy, load
 from tradeoff.sources import EXAMPLES, examples
 
@@ -88,8 +88,22 @@ def test_bundled_problems_have_real_trade_offs(name: str) -> None:
         assert len(problem.names) >= 200
 
 
+@pytest.mark.parametrize("name", examples())
+def test_a_reference_that_is_not_real_says_so(name: str) -> None:
+    """A person is shown the reference by its name: it is something that can be chosen, or called the worst."""
+    problem = load(name)
+    if isinstance(problem, MDP) and problem.nothing_is_reference:
+        assert problem.reference_name in problem.actions
+        return
+    if isinstance(problem, Catalogue) and problem.reference_name in problem.names:
+        assert_allclose(problem.evaluate(problem.reference_name), 0.0, atol=1e-12)
+        return
+    assert problem.reference.outcome is None and problem.reference_name.startswith("the worst")
+    assert_allclose(problem.origin, problem.nadir)
+
+
 def test_the_tables_are_what_the_script_makes(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(ROOT / "tools" / "make_examples.py"), str(tmp_path)], check=True)
+    processes.run([sys.executable, str(ROOT / "tools" / "make_examples.py"), str(tmp_path)], check=True)
     made = sorted(tmp_path.iterdir())
     assert made
     for path in made:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, load, save
+from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, load, log, save
 
 HERE = Path(__file__).resolve().parent
 WEIGHTS = [3.0, 1.0, 2.0]
@@ -109,8 +109,8 @@ def came_to(interview: Interview) -> dict[str, Any]:
 
 
 def write_log(path: Path, events: Any) -> None:
-    """Write events as a log is written."""
-    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    """Write events as a log is written; the first golden logs had no checksums."""
+    path.write_text(log.write_log(events), encoding="utf-8")
 
 
 def expect(name: str, interview: Interview) -> None:
@@ -159,15 +159,15 @@ def write_study(path: Path, problem: Any) -> None:
 def write_store(path: Path, problem: Any) -> None:
     """Write a database with a study and two people, of whom one has finished, as one file."""
     from tradeoff.stores import open_store
-    from tradeoff.studies import Desk, Study
+    from tradeoff.studies import Sessions, Study
 
     with open_store(f"sqlite:///{path}") as store:
         study = Study.of(problem, "cycling", strategy="paper", seed=7)
         study.keep(store, problem)
-        desk = Desk(study, problem, store)
+        sessions = Sessions(study, problem, store)
         person = LinearUser.scaled(problem, WEIGHTS, 0.01)
         for most in (1000, 3):
-            with desk.session(desk.open()) as session:
+            with sessions.session(sessions.open()) as session:
                 while (asked := session.ask()) is not None and asked.turn <= most:
                     session.tell(asked.turn, person(asked.question))
                 expect(f"{path.name} {'ann' if most > 3 else 'bob'}", session.interview)
@@ -183,12 +183,12 @@ def versions() -> dict[str, str]:
     from alembic.script import ScriptDirectory
 
     from tradeoff import interview, stores
-    from tradeoff.sources import files, npz
+    from tradeoff.sources.files import documents, npz
     from tradeoff.studies import study
 
     config = Config()
     config.set_main_option("script_location", str(Path(stores.__file__).parent / "migrations"))
-    problem = files.FORMAT.rpartition("/")[2]
+    problem = documents.FORMAT.rpartition("/")[2]
     return {
         "log": f"log-{interview.FORMAT.rpartition('/')[2]}.jsonl",
         "study": f"study-{study.FORMAT.rpartition('/')[2]}.jsonl",
@@ -209,6 +209,9 @@ def main() -> None:
     if not paths["log"].exists():
         write_session(paths["log"], problem, "paper")
         write_session(paths["log"].with_stem(f"{paths['log'].stem}-careful"), problem, "careful")
+    checked = paths["log"].with_stem(f"{paths['log'].stem}-checksums")
+    if not checked.exists():
+        write_session(checked, problem, "paper")
     if not paths["study"].exists():
         write_study(paths["study"], problem)
     if not paths["store"].exists():

@@ -52,7 +52,7 @@ def test_gains_run_from_zero_to_one(arrays: Arrays) -> None:
     mdp = arrays.mdp()
     _, outcomes = all_policies(arrays)
     gains = (outcomes - mdp.origin) / mdp.scale
-    matters = mdp.frame.matters
+    matters = mdp.gain_scale.matters
     assert_allclose(gains[:, matters].min(axis=0, initial=0), 0, atol=1e-12)
     assert_allclose(gains.max(axis=0)[matters], 1, atol=1e-12)
     spread = outcomes.max(axis=0) - outcomes.min(axis=0)
@@ -69,7 +69,7 @@ def test_best_agrees_with_a_linear_program_on_larger_models(seed: int) -> None:
     mdp = arrays.mdp()
     rows = rng.normal(size=(4, 4))
     for row, alternative in zip(rows, mdp.best(rows), strict=True):
-        raw = mdp.frame.raw_weights(row)
+        raw = mdp.gain_scale.raw_weights(row)
         optimum = lp_optimum(mdp, raw)
         found = raw @ mdp.outcome(alternative.value)
         assert_allclose(found, optimum, atol=1e-6 * (1 + abs(optimum)))

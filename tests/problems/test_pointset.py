@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,7 @@ def not_dominated(points: np.ndarray, value: np.ndarray) -> bool:
 def test_best_is_the_best_of_all_points_for_any_weights(drawn: Any, most: int) -> None:
     points, objectives, rng = drawn
     problem = over(points, objectives, most_asked=most)
-    gains, rows = problem.frame.gains(points), rows_for(rng, len(objectives))
+    gains, rows = problem.gain_scale.gains(points), rows_for(rng, len(objectives))
     for row, best in zip(rows, problem.best(rows), strict=True):
         assert best.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
         if np.all(row >= 0):
@@ -65,7 +67,7 @@ def test_one_way_is_as_good_and_never_asks_against_an_objective(drawn: Any) -> N
         return points[(points @ weights).argmax()]
 
     problem = PointSet(best, objectives, both_ways=False)
-    gains = sign * (points - problem.frame.origin) / np.abs(problem.frame.scale) * problem.frame.matters
+    gains = sign * (points - problem.gain_scale.origin) / np.abs(problem.gain_scale.scale) * problem.gain_scale.matters
     rows = rows_for(rng, len(objectives))
     found = problem.best(rows)
     listed = np.array([a.value for a in found])
@@ -217,3 +219,45 @@ def test_a_problem_travels_to_other_processes_or_says_why_not() -> None:
     points = np.random.default_rng(1).random((30, 3))
     far = simulate(over(points), 12, jobs=2, strategy="careful")
     assert far.results.regret.tolist() == simulate(over(points), 12, jobs=1, strategy="careful").results.regret.tolist()
+
+
+def test_best_is_the_same_from_several_threads() -> None:
+    """Thousands of new solutions, numbered by eight threads that are switched as often as can be."""
+    angles = np.linspace(0, np.pi / 2, 4000)
+    points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    rows = np.random.default_rng(0).dirichlet(np.ones(2), 1500)
+    problem = over(points, most_asked=0)
+    expected = (problem.gain_scale.gains(points) @ rows.T).max(axis=0)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            orders = [np.random.default_rng(i).permutation(len(rows)) for i in range(8)]
+            list(pool.map(lambda order: [problem.best(rows[[i]]) for i in order], orders))
+    finally:
+        sys.setswitchinterval(switching)
+    found = np.array([best.value for best in problem.best(rows)])
+    np.testing.assert_allclose((found * rows).sum(axis=1), expected, atol=1e-12)
+
+
+def test_the_slack_is_the_gap_and_what_the_search_leaves_out() -> None:
+    rng = np.random.default_rng(3)
+    points = rng.random((300, 3))
+
+    def nearly(weights: np.ndarray) -> np.ndarray:
+        """Return the worst of the points that miss the optimum by less than the gap."""
+        worth = points @ weights
+        allowed = worth >= worth.max() - 8e-4 * np.abs(weights).sum()
+        return points[np.flatnonzero(allowed)[worth[allowed].argmin()]]
+
+    exact, inexact = over(points, gap=0), PointSet(nearly, ["o0", "o1", "o2"], most_asked=0)
+    assert 0 < exact.slack < 1e-6 and 1e-3 < inexact.slack < 1e-3 + 1e-6
+    rows = rng.dirichlet(np.ones(3), 400)
+    for problem, beaten in ((exact, False), (inexact, True)):
+        missing = (problem.gain_scale.gains(points) @ rows.T).max(axis=0) - [
+            a.value @ w for a, w in zip(problem.best(rows), rows, strict=True)
+        ]
+        assert missing.max() <= problem.slack
+        assert bool(missing.max() > 1e-6) == beaten
+    with pytest.raises(ArgumentError, match="gap"):
+        over(points, gap=-0.1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -344,10 +343,9 @@ def test_programs_that_cannot_be_planned_with_are_refused_with_the_reason(
     folder: Path, text: str, message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("bad.prism").write_text(text)
-    begun = time.perf_counter()
     with pytest.raises(ProblemError, match=message) as caught:
         tradeoff.load("bad.prism", horizon=3)
-    assert time.perf_counter() - begun < 4 and "bad.prism" in str(caught.value) and len(str(caught.value)) < 500
+    assert "bad.prism" in str(caught.value) and len(str(caught.value)) < 500
     assert capfd.readouterr() == ("", ""), "Storm's own messages must not be printed"
 
 
@@ -357,7 +355,7 @@ def test_programs_that_cannot_be_planned_with_are_refused_with_the_reason(
         ("bad.jani", "[" * 200_000, "parse error"),
         ("bad.jani", "{}", "Storm cannot read it"),
         ("bad.drn", "rubbish", "Could not parse line 'rubbish'"),
-        ("bad.drn", "@type: MDP\n@nr_states\n99999999999999\n@model\nstate 0 init\n", "Storm cannot read it"),
+        ("bad.drn", "@type: MDP\n@nr_states\n99999999999999\n@model\nstate 0 init\n", "more than 2 GiB"),
         ("bad.tra", "mdp\n0 0 0 1\n", "no file 'bad.lab' beside it"),
     ],
 )
@@ -430,6 +428,6 @@ def test_a_simulated_person_is_asked_about_a_model(folder: Path, suffix: str) ->
     done = CliRunner(env={"COLUMNS": "100"}).invoke(app, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.02
-    words = json.dumps(result["recommendation"]["trajectories"])
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.02
+    words = json.dumps(result["recommendation"]["alternative"]["stories"])
     assert "place=" in words and "hand_over" in words

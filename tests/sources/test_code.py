@@ -87,7 +87,7 @@ def test_a_knapsack_is_packed_as_trying_everything_does(here: Path, name: str) -
     assert isinstance(problem, PointSet) and [o.name for o in problem.objectives] == ["comfort", "fun", "weight"]
     amounts = sys.modules["packing_list"].AMOUNTS
     packs = np.array(list(itertools.product([0, 1], repeat=6))) @ amounts.T
-    gains = problem.frame.gains(packs[packs[:, 2] <= 7])
+    gains = problem.gain_scale.gains(packs[packs[:, 2] <= 7])
     rows = np.random.default_rng(0).normal(size=(20, 3))
     for row, found in zip(rows, problem.best(rows), strict=True):
         assert found.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
@@ -154,12 +154,12 @@ def test_every_command_knows_point_sets(here: Path) -> None:
     shown = json.loads(run("show", source, "--json").stdout)
     assert shown["kind"] == "points" and [o["best"] for o in shown["objectives"]] == [20, 20, 0]
     solved = json.loads(run("solve", source, "--weights", "fun=1", "--json").stdout)
-    assert solved["outcome"]["fun"] == 20 and "camera" in solved["solution"]
+    assert solved["alternative"]["average"][1]["amount"] == 20 and "camera" in solved["solution"]
     assert "camera" in run("solve", source, "--weights", "fun=1").stdout
     assert "camera" in run("explain", source, "--weights", "fun=1", "--svg", "plan.svg").stdout
     call = ("ask", source, "--simulate", "comfort=1,weight=2", "--precision", "0.001")
     asked: dict[str, Any] = json.loads(run(*call, "--json").stdout)
-    assert asked["finished"] and asked["relative_regret"] <= 0.02
+    assert asked["recommendation"]["finished"] and asked["relative_regret"] <= 0.02
     assert "The best plan for you" in run(*call).stdout
     summary = json.loads(run("simulate", source, "--users", "10", "--jobs", "2", "--json").stdout)
     assert summary["users"] == 10 and summary["regret"]["worst"] < 0.05

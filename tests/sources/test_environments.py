@@ -22,11 +22,10 @@ import tradeoff
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.sources import environments
-from tradeoff.sources.enumeration import enumerate_states
-from tradeoff.sources.familiar import words_for
-from tradeoff.sources.forking import Fork, NotExactError
-from tradeoff.sources.snapshots import frozen
+from tradeoff.sources.environments.branching import BranchingRandom, NotExactError
+from tradeoff.sources.environments.environment_state import frozen
+from tradeoff.sources.environments.exploration import enumerate_states
+from tradeoff.sources.environments.vocabulary import vocabulary_of
 
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mo_gymnasium")
@@ -95,7 +94,7 @@ def test_the_best_plan_reaches_the_published_front(name: str, options: dict[str,
 
 def play(env: Any, mdp: tradeoff.MDP, policy: Any, episodes: int, seed: int) -> Any:
     """Return the total rewards of episodes of a policy in the real environment."""
-    words, number, names = words_for(env), {s: i for i, s in enumerate(mdp.states)}, {}
+    words, number, names = vocabulary_of(env), {s: i for i, s in enumerate(mdp.states)}, {}
     totals = np.zeros((episodes, len(mdp.objectives)))
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed if episode == 0 else None)
@@ -368,7 +367,7 @@ def test_pictures_are_the_environments_own(name: str) -> None:
         env = gymnasium.make(name.partition(":")[2], render_mode="rgb_array", disable_env_checker=True).unwrapped
         observation, _ = env.reset(seed=0)
         for action in (0, 3, 1, 2, 1):
-            state = words_for(env).describe(env, observation)[0]
+            state = vocabulary_of(env).describe(env, observation)[0]
             shown = env.render()
             if action in (0, 3) or "deep" in name:  # later, the figure may look the other way
                 assert np.array_equal(pixels(mdp.pictures[state]), shown)
@@ -394,8 +393,9 @@ def test_a_whole_interview_from_the_command_line() -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(app, call)
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["finished"] and found["relative_regret"] <= 0.02
-    assert found["recommendation"]["outcome"] == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
+    assert found["recommendation"]["finished"] and found["relative_regret"] <= 0.02
+    average = {one["objective"]: one["amount"] for one in found["recommendation"]["alternative"]["average"]}
+    assert average == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
     page = CliRunner(env={"COLUMNS": "100"}).invoke(app, call[:-1])
     assert "The best plan for you" in page.stdout and "row" in page.stdout
 
@@ -436,7 +436,7 @@ def test_rubbish_is_refused_with_the_reason(name: str, options: dict[str, Any], 
 
 @pytest.mark.parametrize("method", ["auto", "exact"])
 def test_exploring_what_is_continuous_is_given_up(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "EXPLORING", 1.0)
+    monkeypatch.setenv("TRADEOFF_SECONDS", "1")
     began = time.process_time()
     with pytest.raises(ProblemError, match=r"[0-9] states were found in 1 seconds.*choose an environment") as refused:
         tradeoff.load("mo-gym:minecart-deterministic-v0", method=method)
@@ -479,7 +479,7 @@ def test_forks_have_the_probabilities_of_real_draws(seed: int) -> None:
         second = source.choice(["a", "b", "a", "c"], p=chances)
         return low, str(second), bool(first >= bounds[1]), int(source.integers(1, 3, endpoint=True))
 
-    fork, found = Fork(), dict[Any, float]()
+    fork, found = BranchingRandom(), dict[Any, float]()
     for chance, result in fork.outcomes(lambda: game(fork)):
         found[result] = found.get(result, 0.0) + chance
     assert sum(found.values()) == pytest.approx(1)

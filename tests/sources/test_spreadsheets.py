@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, load, save
 from tradeoff.apps.cli.main import main
-from tradeoff.sources import sheets
-from tradeoff.sources.cells import amount, heading
-from tradeoff.sources.dominance import AT_ONCE, undominated
+from tradeoff.sources.tables import sheets, text
+from tradeoff.sources.tables.cells import amount, heading
+from tradeoff.sources.tables.dominance import AT_ONCE, undominated
 
 LAPTOPS = """model,price [EUR] (min),battery [h],weight [kg] (min),colour
 Alto,1199,14,1.2,grey
@@ -346,7 +346,7 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         ("name,y\na,1\n", "has one row under its head; a choice needs at least two items"),
         ("name,colour\na,red\nb,blue\n", "has no column of numbers to weigh; found are 'name', 'colour'"),
         (GOOD + "b,,3\n", "line 3, column 'price (min)': the cell is empty; fill it in, or remove the row"),
-        (GOOD + "b,n/a,3\n", "line 3, column 'price (min)': 'n/a' is no value"),
+        (GOOD + "b,n/a,3\n", "line 3, column 'price (min)': 'n/a' is not a value"),
         (GOOD + 'b,"1,299",3\n', "line 3, column 'price (min)': '1,299' can be read in several ways"),
         (GOOD + 'b,"1.299,00",3\n', "'1.299,00' can be read in several ways"),
         (GOOD + "b,1 299,3\n", "decimal=. or decimal=,"),
@@ -373,7 +373,7 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         ("name,y (min),y (max)\na,1,1\nb,2,2\n", "'y (min)' and 'y (max)' are both called 'y'"),
         ("name,Name,y\na,1,1\nb,2,2\n", "has 2 columns called 'name'; choose one with name_column"),
         (",y\n0,1\n1,2\n", "line 1: column 1 has no name"),
-        (GOOD + "b,1\n", "line 3: 2 cells, but the head in line 1 names 3 columns"),
+        (GOOD + "b,1\n", "line 3: 2 cells, but the header in line 1 names 3 columns"),
         (GOOD + "b,1,2,3\n", "line 3: 4 cells"),
         (GOOD + '"b,1,2\n', "line 3: not readable"),
         (GOOD + '"b"c,1,2\n', "line 3: not readable"),
@@ -429,7 +429,7 @@ def test_bytes_that_are_not_text_are_refused(tmp_path: Path, raw: bytes, message
         ({"objectives": "price:min,price:max"}, "given twice"),
         ({"name_column": "title"}, "has no column 'title'"),
         ({"name_column": "y", "objectives": "y"}, "cannot be both the name of the items and an objective"),
-        ({"sheet": "Sheet1"}, "is no workbook"),
+        ({"sheet": "Sheet1"}, "is not a workbook"),
         ({"separator": "|"}, "separator is '|'; it must be comma, semicolon or tab"),
         ({"decimal": ";"}, "decimal is ';'; it must be a point or a comma"),
         ({"keep_dominated": "perhaps"}, "must be true or false"),
@@ -565,12 +565,12 @@ def test_cells_of_a_workbook_are_what_they_are(tmp_path: Path) -> None:
             "row 4, column 'price (min)': the cell is empty; fill it in, or remove the row (a formula",
         ),
         ([*ITEMS, ["c", None, 3]], "sheet 'Items', row 4, column 'price (min)': the cell is empty"),
-        ([*ITEMS, ["c", True, 3]], "row 4, column 'price (min)': True is no number; write 1 or 0"),
+        ([*ITEMS, ["c", True, 3]], "row 4, column 'price (min)': True is not a number; write 1 or 0"),
         ([*ITEMS, ["c", datetime.datetime(2024, 5, 17), 3]], "2024-05-17 00:00:00 is a date or a time; write a number"),
         ([*ITEMS, ["c", "#DIV/0!", 3]], "'#DIV/0!' is the error of a formula"),
         ([*ITEMS, ["a", 3, 3]], "row 4, column 'name': the name 'a' is used in row 2 already"),
-        ([*ITEMS, ["c", 3, 3, 4]], "row 4: 4 cells, but the head in row 1 names 3 columns"),
-        ([["Our laptops"], *ITEMS], "row 2: 3 cells, but the head in row 1 names 1 columns"),
+        ([*ITEMS, ["c", 3, 3, 4]], "row 4: 4 cells, but the header in row 1 names 3 columns"),
+        ([["Our laptops"], *ITEMS], "row 2: 3 cells, but the header in row 1 names 1 columns"),
         ([["name", None, "y"], ["a", 1, 2], ["b", 2, 3]], "row 1: column 2 has no name"),
         ([], "is empty; its first row must name the columns"),
         (
@@ -745,12 +745,11 @@ def test_a_simulated_person_is_served_from_a_table(tmp_path: Path, file: str) ->
     done = CliRunner(env={"COLUMNS": "100"}).invoke(main, call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and 0 <= result["relative_regret"] <= 0.01
+    assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.01
     found = load(path)
     (best,) = found.best([[3, 1, 1]])
-    assert result["recommendation"]["outcome"] == dict(
-        zip(("price", "battery", "weight"), found.outcome(best.value).tolist(), strict=True)
-    )
+    average = {one["objective"]: one["amount"] for one in result["recommendation"]["alternative"]["average"]}
+    assert average == dict(zip(("price", "battery", "weight"), found.outcome(best.value).tolist(), strict=True))
     other = CliRunner(env={"COLUMNS": "100"}).invoke(
         main, ["ask", str(path), "--objectives", "battery,weight:min", "--keep-dominated", "--simulate", "battery=1"]
     )
@@ -762,7 +761,7 @@ def test_limits_hold_for_texts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.write_text("name,y\n" + "".join(f"i{i},{i}\n" for i in range(50)))
     for limit, value in (("MOST_ROWS", 40), ("MOST_CELLS", 90), ("LARGEST_TABLE", 100)):
         with monkeypatch.context() as patched:
-            patched.setattr(sheets, limit, value)
+            patched.setattr(text if limit == "LARGEST_TABLE" else sheets, limit, value)
             with pytest.raises(ProblemError, match=r"too large|MB are read"):
                 load(path)
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.000001")

@@ -8,6 +8,7 @@ import json
 import lzma
 import tarfile
 import time
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff
+from tests.processes import QUICK
 from tradeoff import MDP
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
-from tradeoff.problems.solving import branches
 
 Members = dict[str, bytes]
 
@@ -293,7 +294,7 @@ def test_what_another_library_writes_is_read_exactly(tmp_path_factory: Any, mode
 def _happenings(mdp: MDP) -> dict[str, list[tuple[str, float, tuple[float, ...]]]]:
     """Return what can happen in each state, whatever the actions are called."""
     found: dict[str, list[tuple[str, float, tuple[float, ...]]]] = {}
-    for s, _, p, t, r in zip(*branches(mdp.layers[0]), strict=True):
+    for s, _, p, t, r in zip(*mdp.layers[0].branches(), strict=True):
         found.setdefault(mdp.states[s], []).append((mdp.states[t], round(float(p), 12), tuple(r.tolist())))
     return {state: sorted(rows) for state, rows in found.items()}
 
@@ -358,7 +359,7 @@ def _refused(path: str, message: str) -> None:
     begun = time.process_time()
     with pytest.raises(ProblemError, match=message) as caught:
         tradeoff.load(path, horizon=5)
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < QUICK
     assert path in str(caught.value) and len(str(caught.value)) < 500 + len(path)
 
 
@@ -483,7 +484,7 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, pack: Any, monkeypa
     path = tmp_path / "bomb.umb"
     path.write_bytes(zeros)
     assert len(zeros) < 100_000
-    monkeypatch.setattr("tradeoff.sources.umb_archive.SURELY_QUICK", 30 << 20)
+    monkeypatch.setattr("tradeoff.sources.checkers.umb_archive.SURELY_QUICK", 30 << 20)
     _refused(str(path), "would unpack from .* MB to more than 30 MB, which no model does")
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.05")
     _refused(str(path), "would unpack .* does not fit into memory")
@@ -556,4 +557,63 @@ def test_a_simulated_person_is_asked_about_a_file(tmp_path: Path) -> None:
     done = CliRunner(env={"COLUMNS": "100"}).invoke(Commands("tradeoff", commands={"ask": ask}), call)
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
-    assert result["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
+    assert result["recommendation"]["finished"] and result["relative_regret"] == pytest.approx(0, abs=0.01)
+
+
+# --- an index of any shape --------------------------------------------------------------------------------------------
+
+JUNK: list[Any] = [None, True, 0, -1, 2**70, 8.0, 64.0, 1.5, "", "x", "\ud800", [], [1], ["states", {}], {}, {"type": {}},
+                   {"type": []}, {"type": "int", "size": 64.0}, {"type": "double", "size": []}]  # fmt: skip
+
+
+def paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to every part of a document."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inside:
+        yield (*before, key)
+        yield from paths(part, (*before, key))
+
+
+def with_variables() -> tuple[dict[str, Any], Members]:
+    """Return the small model with variables of several kinds, and gaps between them."""
+    index, members = small()
+    index["model-data"] = {"name": "small", "description": "a small model"}
+    index["valuations"] = {
+        "states": {
+            "#strings": 1,
+            "classes": [
+                {
+                    "variables": [
+                        {"name": "x", "type": {"type": "int", "size": 7}, "offset": 1},
+                        {"padding": 1, "type": None},
+                        {"name": "b", "type": {"type": "bool"}, "is-optional": True},
+                        {"padding": 6},
+                    ]
+                }
+            ],
+        }
+    }
+    members["valuations/states/valuations.bin"] = bytes([1, 3, 2, 1, 3, 0])
+    return index, members
+
+
+def test_whatever_the_index_holds_there_is_no_traceback(tmp_path: Path) -> None:
+    """Every entry of the index is replaced by everything that JSON can hold, and left out."""
+    index, members = with_variables()
+    path = tmp_path / "a.umb"
+    tradeoff.load(write(path, index, members), horizon=2)
+    for way in paths(index):
+        for junk in [*JUNK, KeyError]:
+            changed = json.loads(json.dumps(index))
+            inside = changed
+            for key in way[:-1]:
+                inside = inside[key]
+            if junk is KeyError:
+                del inside[way[-1]]
+            else:
+                inside[way[-1]] = junk
+            try:
+                problem = tradeoff.load(write(path, changed, members), horizon=2)
+            except TradeoffError:
+                continue
+            " ".join([*problem.states, *problem.actions, problem.title, problem.about]).encode()

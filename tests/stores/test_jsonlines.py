@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import processes
 from tradeoff.errors import StoreError
 from tradeoff.stores import JsonLines
 
@@ -31,7 +31,8 @@ def test_what_is_appended_is_read_back_in_order(tmp_path: Path) -> None:
     with JsonLines.create(path) as store:
         for event in EVENTS:
             store.append([event])
-            assert json.loads(path.read_bytes().splitlines()[-1]) == event  # on the disk, and not only in a buffer
+            on_disk = json.loads(path.read_bytes().splitlines()[-1])  # and not only in a buffer
+            assert on_disk.pop("crc") and on_disk.pop("checksums", "") in ("crc32", "") and on_disk == event
         store.append([])
         assert store.read() == EVENTS
     with JsonLines.open(path) as store:
@@ -92,6 +93,54 @@ def test_what_is_not_a_log_is_refused_and_never_changed(content: bytes, tmp_path
     JsonLines.create(tmp_path / "another").close()  # nothing is still held
 
 
+SMALL: list[dict[str, Any]] = [
+    {"event": "header", "format": "tradeoff-log/2", "settings": {"max_questions": None}, "time": "2026-01-01"},
+    {"event": "question", "number": 1, "first": [0.25, 1.0], "second": [1.0, 1e-05], "left": "first"},
+    {"event": "answer", "answer": "second", "number": 1},
+]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_damaged_byte_is_noticed(count: int, tmp_path: Path) -> None:
+    """Any byte of a log, replaced by any other of a few: nothing that was acknowledged changes or vanishes unnoticed."""
+    path = tmp_path / "log"
+    whole = written(path, SMALL[:count])
+    for place in range(len(whole)):
+        for other in {ord(b"0"), ord(b"7"), ord(b" "), ord(b"\n"), ord(b'"'), ord(b"}"), 0, 255, whole[place] ^ 1}:
+            if other == whole[place]:
+                continue
+            path.write_bytes(whole[:place] + bytes([other]) + whole[place + 1 :])
+            with pytest.raises(StoreError), JsonLines.open(path) as store:
+                store.read()
+
+
+def test_a_line_that_is_missing_doubled_or_moved_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    header, question, answer = written(path, SMALL).splitlines(keepends=True)
+    damaged = [[header, answer], [header, question, question, answer], [header, answer, question], [header, header]]
+    without = [json.dumps(event).encode() + b"\n" for event in SMALL]
+    damaged += [
+        [header, question, without[2]],
+        [without[0], question],
+        [header, question.replace(b', "crc"', b',"crc"')],
+    ]
+    for lines in damaged:
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(StoreError, match="checksum"), JsonLines.open(path) as store:
+            store.read()
+
+
+def test_a_log_of_an_earlier_version_is_read_and_goes_on_without_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(json.dumps(event) + "\n" for event in SMALL), encoding="utf-8")
+    with JsonLines.open(path) as store:
+        assert store.read() == SMALL
+        store.append([{"event": "skip"}])
+    assert b"crc" not in path.read_bytes()
+    with JsonLines.open(path) as store:
+        assert store.read() == [*SMALL, {"event": "skip"}]
+
+
 def test_damage_in_the_middle_is_said_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "log"
     lines = written(path).splitlines(keepends=True)
@@ -111,10 +160,10 @@ def test_a_log_is_held_by_one_process_only(tmp_path: Path) -> None:
         for again in (JsonLines.open, JsonLines.create):
             with pytest.raises(StoreError, match="in use by another process"):
                 again(path)
-        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        other = processes.run([sys.executable, "-c", code])
         assert other.returncode == 1 and "in use by another process" in other.stderr
         assert store.read() == EVENTS
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert processes.run([sys.executable, "-c", code]).returncode == 0
 
 
 @pytest.mark.parametrize("place", ["", "nowhere/log"])

@@ -400,7 +400,7 @@ def test_trajectory_sets_get_the_same_answers_as_policies() -> None:
     interview = Interview(problem, "paper")
     while (question := interview.ask()) is not None:
         shown = [
-            Alternative(problem.frame.gains(problem.show(side).average), side.plan)
+            Alternative(problem.gain_scale.gains(problem.show(side).average), side.plan)
             for side in (question.first, question.second)
         ]
         answer = user(question)

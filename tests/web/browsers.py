@@ -6,8 +6,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+
+from tests.processes import PATIENCE
+
+expect.set_options(timeout=1000 * PATIENCE)  # milliseconds
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -27,8 +32,19 @@ def chromium() -> Iterator[Browser]:
     path = executable()
     assert path is not None, "Chromium is not installed"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=1000 * PATIENCE)
         try:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def context(browser: Browser, address: str, **given: Any) -> Iterator[BrowserContext]:
+    """Give a fresh profile that waits as long as it takes."""
+    made = browser.new_context(base_url=address, **given)
+    made.set_default_timeout(1000 * PATIENCE)
+    try:
+        yield made
+    finally:
+        made.close()

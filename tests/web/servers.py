@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.processes import PATIENCE, Child, run, until
 
 TOOL = Path(sys.executable).parent / "tradeoff"
 
@@ -20,39 +22,43 @@ TOOL = Path(sys.executable).parent / "tradeoff"
 class Server:
     """``tradeoff serve`` (or any other words) running on a port of its own."""
 
-    def __init__(self, folder: Path, *words: str, prepare: Callable[[], None] | None = None) -> None:
+    def __init__(self, folder: Path, *words: str) -> None:
         self.folder = folder
         self.output = folder / f"server-{time.monotonic_ns()}.txt"
         with self.output.open("wb") as out:
-            self.process = subprocess.Popen(
+            self.process = Child(
                 [str(TOOL), *words, "--no-browser", *([] if "--port" in words else ["--port", "0"])],
-                stdout=out, stderr=subprocess.STDOUT, cwd=folder, preexec_fn=prepare,
+                stdout=out, stderr=subprocess.STDOUT, cwd=folder,
             )  # fmt: skip
-        self.address = self._address()
+        try:
+            self.address = self._address()
+        except BaseException:
+            self.process.end()
+            raise
 
     def _address(self) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            found = re.search(r"(http://\S+?)/\s", self.output.read_text())
-            if found and "Stop with" in self.output.read_text():
-                return found.group(1)
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        raise AssertionError(f"the server did not start: {self.output.read_text()}")
+        until(lambda: "Stop with" in self.output.read_text() or self.process.poll() is not None, "a server's start")
+        found = re.search(r"(http://\S+?)/\s", self.output.read_text())
+        assert found is not None, f"the server did not start: {self.output.read_text()}"
+        return found.group(1)
 
     @property
     def admin(self) -> str:
-        found = re.search(r"/admin/\S+", self.output.read_text())
-        assert found is not None
-        return found.group()
+        """The path of the admin page: printed at the first start, and by a command that later starts name."""
+        said = self.output.read_text()
+        if found := re.search(r"/admin/\S+", said):
+            return found.group()
+        command = re.search(r"address of the admin page: tradeoff (.*)", said)
+        assert command is not None
+        words = [str(TOOL), *shlex.split(command.group(1))]
+        return run(words, cwd=self.folder, check=True).stdout.strip()
 
     @property
     def port(self) -> int:
         return int(self.address.rpartition(":")[2])
 
     def client(self, **given: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.address, timeout=30, **given)
+        return httpx.Client(base_url=self.address, **{"timeout": PATIENCE} | given)
 
     def kill(self) -> None:
         """As a power cut would: nothing is closed, nothing is said."""
@@ -63,14 +69,13 @@ class Server:
         """As Ctrl-C does."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=PATIENCE)
 
     def __enter__(self) -> Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.process.poll() is None:
-            self.kill()
+        self.process.end()
 
 
 def begin(client: httpx.Client) -> str:

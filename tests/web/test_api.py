@@ -97,7 +97,7 @@ def test_deep_and_broken_json_is_refused(coffee: Server) -> None:
     with coffee.client() as client:
         here, _ = begun(client)
         for body in (
-            b"[" * 60_000,
+            b"[" * 6_000,
             b"{",
             b"\xff",
             b'{"turn": 1e999, "answer": "first"}',

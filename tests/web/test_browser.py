@@ -41,16 +41,13 @@ def commute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @contextmanager
 def opened(browser: Browser, server: Server, **given: Any) -> Iterator[Page]:
     """Give a page that fails on scripts' errors, on violations of its policy, and on anything asked of another host."""
-    context = browser.new_context(base_url=server.address, **given)
-    page = context.new_page()
     wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.on("request", lambda request: None if request.url.startswith(server.address) else wrong.append(request.url))
-    try:
+    with browsers.context(browser, server.address, **given) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda asked: None if asked.url.startswith(server.address) else wrong.append(asked.url))
         yield page
-    finally:
-        context.close()
     assert not wrong
 
 
@@ -151,7 +148,7 @@ def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server
         assert not page.get_by_label("keyboard shortcuts").is_checked()
         page.keyboard.press("b")
         page.keyboard.press("Control+a")
-        page.wait_for_timeout(300)
+        page.wait_for_load_state("networkidle")  # nothing was sent
         assert "answer" not in kept(commute, token)
         page.get_by_label("keyboard shortcuts").check()
         page.get_by_role("heading", level=1).focus()
@@ -189,12 +186,11 @@ def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, 
         with opened(browser, server, color_scheme=scheme) as page:
             page.goto(server.admin)
             accessible(page)
-        context = browser.new_context(base_url=server.address, color_scheme=scheme)
-        page = context.new_page()  # which may complain that nothing is there
-        missing = page.goto("/nowhere")
-        assert missing is not None and missing.status == 404
-        accessible(page)
-        context.close()
+        with browsers.context(browser, server.address, color_scheme=scheme) as context:
+            page = context.new_page()  # which may complain that nothing is there
+            missing = page.goto("/nowhere")
+            assert missing is not None and missing.status == 404
+            accessible(page)
 
 
 def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -> None:
@@ -215,29 +211,27 @@ def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -
 
 
 def test_two_tabs_answer_once(browser: Browser, commute: Server) -> None:
-    context = browser.new_context(base_url=commute.address)
-    one, two = context.new_page(), context.new_page()
-    token = start(one)
-    two.goto(one.url)
-    one.get_by_role("button", name=BUTTONS["left"]).click()
-    expect(one.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
-    two.get_by_role("button", name=BUTTONS["right"]).click()
-    expect(two.get_by_role("status")).to_contain_text("answered already")
-    expect(two.get_by_role("button", name="Undo my last answer")).to_be_visible()
-    assert kept(commute, token).count("answer") == 1
-    context.close()
+    with browsers.context(browser, commute.address) as context:
+        one, two = context.new_page(), context.new_page()
+        token = start(one)
+        two.goto(one.url)
+        one.get_by_role("button", name=BUTTONS["left"]).click()
+        expect(one.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
+        two.get_by_role("button", name=BUTTONS["right"]).click()
+        expect(two.get_by_role("status")).to_contain_text("answered already")
+        expect(two.get_by_role("button", name="Undo my last answer")).to_be_visible()
+        assert kept(commute, token).count("answer") == 1
 
 
 def test_a_form_of_another_site_is_refused_by_a_real_browser(browser: Browser, commute: Server, tmp_path: Path) -> None:
     """A page from elsewhere sends an answer; the browser says where it comes from, and it does not count."""
-    context = browser.new_context(base_url=commute.address)
-    page = context.new_page()
-    token = start(page)
-    form = f'<form method=post action="{commute.address}/i/{token}/answer"><input name=turn value=1><button name=answer value=left>x</button></form>'  # noqa: E501
-    (tmp_path / "evil.html").write_text(form)
-    page.goto((tmp_path / "evil.html").as_uri())
-    with page.expect_response("**/answer") as response:
-        page.get_by_role("button").click()
-    assert response.value.status == 403
-    assert "answer" not in kept(commute, token)
-    context.close()
+    with browsers.context(browser, commute.address) as context:
+        page = context.new_page()
+        token = start(page)
+        form = f'<form method=post action="{commute.address}/i/{token}/answer"><input name=turn value=1><button name=answer value=left>x</button></form>'  # noqa: E501
+        (tmp_path / "evil.html").write_text(form)
+        page.goto((tmp_path / "evil.html").as_uri())
+        with page.expect_response("**/answer") as response:
+            page.get_by_role("button").click()
+        assert response.value.status == 403
+        assert "answer" not in kept(commute, token)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import processes
 from tests.web.servers import TOOL, Server, begin, turn_of
 from tradeoff import Answer, Interview, LinearUser, load
 from tradeoff.interview import Event, read_log
@@ -99,16 +99,13 @@ def in_the_terminal(folder: Path, name: str, strategy: str, most: int | None, ke
     words = ["ask", name, "--strategy", strategy, "--seed", str(SIDES), "--log", "answers.jsonl", "--json"]
     words += ["--max-questions", str(most)] if most is not None else []
     words += ["-o", f"seed={SEED}"] if strategy != "paper" else []
-    done = subprocess.run(
-        [str(TOOL), *words], cwd=folder, input="".join(f"{key}\n" for key in keys), capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = processes.run([str(TOOL), *words], cwd=folder, input="".join(f"{key}\n" for key in keys))
     assert done.returncode in (0, 5), done.stderr  # 5: that was all that it was allowed to ask
     found = json.loads(done.stdout)
     assert found["finished"]
     said = found["recommendation"]
     events = read_log((folder / "answers.jsonl").read_text(encoding="utf-8"))
-    return held(events, list(said["gain"].values()), list(said["weights"].values()))
+    return held(events, said["alternative"]["gains"], list(said["weights"].values()))
 
 
 def on_the_page(client: httpx.Client, acts: list[Act]) -> Held:
@@ -183,7 +180,8 @@ def test_everywhere_the_same_is_asked_and_the_same_comes_of_it(case: tuple[Any, 
 def test_a_seed_means_the_same_in_the_terminal_and_on_the_page(tmp_path: Path) -> None:
     words = ["ask", "coffee", "--strategy", "careful", "--seed", str(SEED), "--log", "answers.jsonl"]
     simulated = ["--simulate", "price=3,aroma=1", "--max-questions", "6"]
-    subprocess.run([str(TOOL), *words, *simulated], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    done = processes.run([str(TOOL), *words, *simulated], cwd=tmp_path)
+    assert done.returncode in (0, 5), done.stderr
     said = read_log((tmp_path / "answers.jsonl").read_text(encoding="utf-8"))
     page = Interview(load("coffee"), **Study.of(load("coffee"), "x", seed=SEED).interview_settings())
     asked = []

@@ -24,4 +24,5 @@ def best(weights):
     return AMOUNTS @ packed, THINGS[packed]
 
 
-problem = PointSet(best, [Objective("comfort"), Objective("fun"), Objective("weight", "kg", "min")], name="knapsack")
+OBJECTIVES = [Objective("comfort"), Objective("fun"), Objective("weight", "kg", "min")]
+problem = PointSet(best, OBJECTIVES, gap=0, name="knapsack")

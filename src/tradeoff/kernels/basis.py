@@ -1,4 +1,4 @@
-"""A basis of lifted points and its inverse: what the push, the simplex steps and the last solve have in common.
+"""A basis of lifted points and its inverse: what the push and the last solve have in common.
 
 Each point x is lifted to ((x - centre) / scale, 1), so that a convex combination becomes a linear one (the paper's
 "mu append 1", Algorithm 3). ``basis[place, row]`` holds one lifted point per place, or a unit column that stands for no
@@ -10,7 +10,8 @@ from typing import Any
 
 from numba import njit
 
-from tradeoff.kernels.exact import HELPER, HIGH, LOW, MEAN, Decorator, inlined
+from tradeoff.kernels.compensated import HIGH, LOW, MEAN
+from tradeoff.kernels.jit import HELPER, Decorator, inlined
 
 EPSILON = 2.220446049250313e-16
 NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
@@ -139,10 +140,10 @@ def invert(basis: Any, inverse: Any, swaps: Any, pivotal: Any) -> Any:
 
 
 @reordered
-def furthest(points: Any, order: Any, count: Any, costs: Any, vectors: Any, either: Any) -> Any:
-    """Return the point with the smallest cost + vectors[PRICE] . lifted point, or with the largest absolute value.
+def furthest(points: Any, order: Any, count: Any, vectors: Any, either: Any) -> Any:
+    """Return the point with the smallest vectors[PRICE] . lifted point, or with the largest absolute value.
 
-    ``costs`` may be empty; the answer is -1 if no value is negative (or, for ``either`` sign, other than zero).
+    The answer is -1 if no value is negative (or, for ``either`` sign, other than zero).
     """
     size = points.shape[1]
     price = vectors[PRICE]
@@ -150,7 +151,6 @@ def furthest(points: Any, order: Any, count: Any, costs: Any, vectors: Any, eith
     centre = vectors[CENTRE]
     for j in range(size):
         spare[j] = price[j] * vectors[INVERSE_SCALE, j]
-    priced = costs.shape[0] > 0
     best = 0.0
     found = -1
     for t in range(count):
@@ -158,8 +158,6 @@ def furthest(points: Any, order: Any, count: Any, costs: Any, vectors: Any, eith
         value = price[size]
         for j in range(size):
             value += spare[j] * (points[i, j] - centre[j])
-        if priced:
-            value += costs[i]
         if either:
             value = -abs(value)
         if value < best:

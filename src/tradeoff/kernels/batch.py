@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.arranged import Arrangement
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.layers import (
     HELD,
     LAYER,
@@ -24,7 +25,7 @@ from tradeoff.kernels.layers import (
     taken,
     weigher,
 )
-from tradeoff.kernels.single import Arrangement, backward_one
+from tradeoff.kernels.single import backward_one
 from tradeoff.kernels.vector import (
     at,
     block_fma,
@@ -150,8 +151,9 @@ def backward(
 
     weights  float64[B, k]            of any sign
     values   float64[S, B]            in: after the last step; out: before the first
-    policy   uint8|uint16[steps, S, B]  out: local index of the action, 0 for the state's first choice (and at a
-                                        terminal state); of equally good actions the lowest. C-contiguous
+    policy   uint8|16|32[steps, S, B]   out: local index of the action, 0 for the state's first choice (and at a
+                                        terminal state); of equally good actions the lowest. C-contiguous, and of a type
+                                        that holds every index: nothing here notices one that does not fit
 
     B is arbitrary: chunks of 16 or 8 are padded inside. `threads` splits the batch, never a single solve. `arranged`
     (see `arrange`) spares a single solve on a ragged layer some work; it never changes the result.

@@ -20,12 +20,18 @@ needed, not before.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from tradeoff.kernels.arranged import Arrangement, arrange
 from tradeoff.kernels.batch import backward, backward_lexicographic
+from tradeoff.kernels.layers import Array
 from tradeoff.kernels.policy import evaluate_step, forward, occupancy_step, rollout_step
-from tradeoff.kernels.single import Arrangement, arrange
+
+LayerArrays: TypeAlias = tuple[Array, Array, Array, Array, Array]  # the five above, in that order
 
 __all__ = [
     "Arrangement",
+    "LayerArrays",
     "arrange",
     "backward",
     "backward_lexicographic",

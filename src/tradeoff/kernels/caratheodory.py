@@ -35,9 +35,8 @@ from tradeoff.kernels.basis import (
     measure,
     solve,
 )
-from tradeoff.kernels.chunks import absorb, begin, gather
-from tradeoff.kernels.compiling import compiled
-from tradeoff.kernels.exact import (
+from tradeoff.kernels.chunks import gather, initial_basis, push_chunk
+from tradeoff.kernels.compensated import (
     AIM,
     AIM_REST,
     HIGH,
@@ -46,20 +45,21 @@ from tradeoff.kernels.exact import (
     REST,
     SOUND,
     SUMMARY,
-    FixedIndices,
+    shortfall,
+    summarise,
+)
+from tradeoff.kernels.jit import (
     FixedMatrix,
     FixedVector,
     Indices,
     Matrix,
     Vector,
+    compiled,
     float64,
     helper,
     inlined,
     int64,
-    shortfall,
-    survey,
 )
-from tradeoff.kernels.vertex import steer
 
 tuple_of: Any = types.Tuple
 
@@ -118,7 +118,7 @@ def discrepancy(points: Any, support: Any, weights: Any, summary: Any, vectors: 
 
 
 @inlined
-def settle(
+def polish(
     points: Any, order: Any, count: Any, summary: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any
 ) -> Any:
     """Return the error after the last solves against the aim itself; no weight is negative afterwards.
@@ -155,7 +155,7 @@ def settle(
             break
         for row in range(rows):
             price[row] = inverse[row, place]
-        i = furthest(points, order, count, points[0, :0], vectors, int64(0))
+        i = furthest(points, order, count, vectors, int64(0))
         if i < 0:
             break
         lift(points, i, vectors, column)
@@ -182,7 +182,7 @@ def settle(
 
 
 @inlined
-def collect(support: Any, weight: Any) -> Any:
+def result(support: Any, weight: Any) -> Any:
     """Return the places with positive weight in increasing order, and their weights."""
     kept = 0
     for q in range(support.shape[0]):
@@ -207,14 +207,13 @@ def collect(support: Any, weight: Any) -> Any:
 Pushed = tuple_of((int64, Indices, Vector, float64, Matrix))
 
 
-@compiled(Pushed(FixedMatrix, FixedVector, FixedIndices, FixedVector, FixedVector))
-def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
-    """Return what ``survey`` says, the rows kept (increasing), their weights, the error of scale, and the summary.
+@compiled(Pushed(FixedMatrix, FixedVector, FixedVector))
+def push(points: Any, weights: Any, target: Any) -> Any:
+    """Return what ``summarise`` says, the rows kept (increasing), their weights, the error of scale, and the summary.
 
-    The points are taken in the order ``given``, or the heaviest first if that is empty; then the mean of the ``costs``
-    is made as small as it can be, unless they are empty; the weights meet the points' own mean unless a ``target`` is
-    given. Nothing is checked but what ``survey`` checks: this is for callers that compress many times in a row. An
-    error above TRUSTED says that the result must not be used (``tradeoff.representation.compress`` knows what to do).
+    The points are taken the heaviest first; the weights meet the points' own mean unless a ``target`` is given. Nothing is
+    checked but what ``summarise`` checks: this is for callers that compress many times in a row. An error above TRUSTED says
+    that the result must not be used (``tradeoff.representation.compression`` knows what to do).
     """
     count, size = points.shape
     rows = size + 1
@@ -227,22 +226,15 @@ def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
     basis = work[VECTORS : VECTORS + rows]
     inverse = work[VECTORS + rows :]
     summary = np.empty((SUMMARY, rows))
-    verdict = survey(points, weights, summary)
+    verdict = summarise(points, weights, summary)
     if verdict != SOUND or summary[MEAN, size] <= 0.0:
         return verdict, order[:0], work[0, :0], np.inf, summary
-    if given.shape[0] == 0:
-        positive = heaviest_first(weights, order)
-    else:
-        positive = int64(0)
-        for t in range(count):
-            if weights[given[t]] > 0.0:
-                order[positive] = given[t]
-                positive += 1
+    positive = heaviest_first(weights, order)
     measure(summary, vectors)
     smallest = 2 * rows if rows > 8 else 16
     block = np.empty((rows + 1, CHUNK + smallest))
     taken = np.empty(count, np.uint8)
-    rank = begin(points, weights, order, positive, block, vectors, basis, inverse, support, swaps, taken)
+    rank = initial_basis(points, weights, order, positive, block, vectors, basis, inverse, support, swaps, taken)
     chunk = smallest
     pivots = int64(0)
     start = int64(0)
@@ -250,7 +242,7 @@ def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
         used = chunk if chunk < positive - start else positive - start
         gather(points, weights, order, start, used, vectors, taken, block)
         before = pivots
-        pivots = absorb(block, order, start, used, vectors, basis, inverse, support, swaps, pivots)
+        pivots = push_chunk(block, order, start, used, vectors, basis, inverse, support, swaps, pivots)
         start += used
         # Where nothing blocks, larger chunks save solves; where much does, smaller ones save prices.
         if pivots != before:
@@ -259,14 +251,12 @@ def push(points: Any, weights: Any, given: Any, costs: Any, target: Any) -> Any:
             chunk = 2 * chunk if 2 * chunk < CHUNK else CHUNK
     for q in range(rows):
         vectors[WEIGHT, q] /= summary[MEAN, size]
-    if costs.shape[0] > 0 and rank < positive:
-        steer(points, costs, order, positive, vectors, basis, inverse, support, swaps)
     aimed = target.shape[0] > 0
     for j in range(size):
         summary[AIM, j] = target[j] if aimed else summary[MEAN, j]
         summary[AIM_REST, j] = 0.0 if aimed else summary[REST, j]
     error = 0.0
     if aimed or rank < positive:  # otherwise they are affinely independent, and the weights are what they were
-        error = settle(points, order, positive, summary, vectors, basis, inverse, support, swaps)
-    indices, shares = collect(support, vectors[WEIGHT])
+        error = polish(points, order, positive, summary, vectors, basis, inverse, support, swaps)
+    indices, shares = result(support, vectors[WEIGHT])
     return verdict, indices, shares, error, summary

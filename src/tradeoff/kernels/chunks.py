@@ -23,7 +23,8 @@ from tradeoff.kernels.basis import (
     reordered,
     solve,
 )
-from tradeoff.kernels.exact import inlined, int64, prefetch
+from tradeoff.kernels.jit import inlined, int64
+from tradeoff.kernels.vector import prefetch
 
 DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
 AHEAD = 24  # points asked for before they are needed
@@ -33,7 +34,7 @@ NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last
 
 
 @loose
-def beyond(block: Any, used: Any, inverse: Any, place: Any) -> Any:
+def most_violating(block: Any, used: Any, inverse: Any, place: Any) -> Any:
     """Return which of the block's points has the most negative coordinate at ``place``, or -1 if none has."""
     size = block.shape[0] - 2
     mass = block[size]
@@ -89,7 +90,7 @@ def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors
 
 
 @loose
-def enlist(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
+def add_point(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
     """Give the row of a unit column to point i, with all its weight."""
     lift(points, i, vectors, basis[place])
     vectors[WEIGHT, place] = weights[i]
@@ -99,7 +100,7 @@ def enlist(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: A
 
 
 @inlined
-def begin(
+def initial_basis(
     points: Any,
     weights: Any,
     order: Any,
@@ -134,7 +135,7 @@ def begin(
             basis[place, place] = 1.0
         # Gaussian elimination over a window of the first points, the row of ones first.
         gather(points, weights, order, int64(0), window, vectors, taken, block)
-        enlist(points, weights, order[0], size, vectors, basis, support, taken)
+        add_point(points, weights, order[0], size, vectors, basis, support, taken)
         rank = 1
         narrowest = 1.0
         for j in range(size):
@@ -164,7 +165,7 @@ def begin(
                     pivot = t
             if pivot < 0:
                 continue
-            enlist(points, weights, order[pivot], j, vectors, basis, support, taken)
+            add_point(points, weights, order[pivot], j, vectors, basis, support, taken)
             rank += 1
             narrowest = best if best < narrowest else narrowest
             reciprocal = 1.0 / block[j, pivot]
@@ -198,7 +199,7 @@ def begin(
             rounding += abs(price[row]) * vectors[ROUNDING, row]
         if rounding == 0.0:
             return rank
-        i = furthest(points, order, count, points[0, :0], vectors, int64(1))
+        i = furthest(points, order, count, vectors, int64(1))
         if i < 0 or taken[i]:
             return rank
         column = vectors[COLUMN]
@@ -218,13 +219,13 @@ def begin(
                 place = q
         if place < 0:
             return rank
-        enlist(points, weights, i, place, vectors, basis, support, taken)
+        add_point(points, weights, i, place, vectors, basis, support, taken)
         rank += 1
         invert(basis, inverse, swaps, spare)
 
 
 @inlined
-def absorb(
+def push_chunk(
     block: Any,
     order: Any,
     start: Any,
@@ -262,7 +263,7 @@ def absorb(
             for q in range(width):
                 weight[q] += step[q]
             return pivots
-        t = beyond(block, used, inverse, place)
+        t = most_violating(block, used, inverse, place)
         sound = False
         if t >= 0:
             noise = 1.0

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.jit import compiled
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ def _taker() -> Callable[..., Any]:
                 least = min(least, flow[edge])
                 node = head[edge]
             if stuck >= 0:
-                # Rounding left a crumb of flow into a node whose own flow is used up: it is no path, drop it.
+                # Rounding left a crumb of flow into a node whose own flow is used up: drop it.
                 if stuck == 0:
                     supply[first] = 0.0
                 else:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.vector import at, fma
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -37,7 +37,7 @@ IDS_OUT, LONGS_OUT, REALS_OUT = (taken(kind) for kind in (types.int32, types.int
 LONG_ROWS_OUT, REAL_ROWS_OUT = (taken(kind, 2) for kind in (types.int64, types.float64))
 POINTERS = (IDS, LONGS)
 LAYER = (*POINTERS, IDS, REALS, REAL_ROWS)
-POLICY = {1: types.uint8, 2: types.uint16}
+POLICY = {1: types.uint8, 2: types.uint16, 4: types.uint32}  # by size: the number of a choice within its state
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.compiling import compiled
+from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.layers import (
     HELD,
     LAYER,
@@ -127,7 +127,7 @@ def forward(
 ) -> None:
     """Replace each column of `occupancy` by where its policy leads in `policy.shape[0]` steps; add up what it earns.
 
-    policy     uint8|uint16[steps, S, B]  local index of the action, as `backward` writes it
+    policy     uint8|16|32[steps, S, B]   local index of the action, as `backward` writes it
     occupancy  float64[S, B]              in: before the first step; out: after the last
     totals     float64[B, k]              the expected reward of these steps is added
 

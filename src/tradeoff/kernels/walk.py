@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types, uint64
 
-from tradeoff.kernels.compiling import compiled
-from tradeoff.kernels.exact import helper
+from tradeoff.kernels.jit import compiled, helper
 
 SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
 FLOOR = 1e-9  # weights stay above this, where the sparse prior's density would have a pole

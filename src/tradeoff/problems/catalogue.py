@@ -10,32 +10,27 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
-    NOTHING,
     Alternative,
     Details,
     Indices,
     Item,
-    Lottery,
     Matrix,
-    Mixture,
-    Nothing,
     Objective,
     Plan,
     Reference,
-    Trajectory,
     Vector,
     check_distinct,
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
-from tradeoff.representation import mix, parts_of
+from tradeoff.problem import SAME, GainScale, fingerprint_of, unit_rows, weight_rows
+from tradeoff.problems.choice import SingleChoice
 
 # Scores of this many items x weights are formed at a time: 32 MB.
 SCORES_AT_ONCE = 1 << 22
 
 
-class Catalogue(ScaledProblem):
+class Catalogue(SingleChoice):
     """A choice among items described by numbers.
 
     >>> laptops = Catalogue([[1200, 9], [700, 5], [900, 8]], names=["Alto", "Brio", "Cara"],
@@ -111,7 +106,7 @@ class Catalogue(ScaledProblem):
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this catalogue from others."""
+        """A text that identifies this catalogue."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         return fingerprint_of("catalogue", self.objectives, self.names, self.values, outcome)
 
@@ -122,7 +117,7 @@ class Catalogue(ScaledProblem):
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         chunk = max(1, SCORES_AT_ONCE // len(self.gains))
         chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
         return [self.alternative(int(i)) for part in chunks for i in self._winners(part)]
@@ -133,8 +128,8 @@ class Catalogue(ScaledProblem):
         tolerance = SAME * np.abs(rows).sum(axis=1)
         rough = rows @ self.gains.T
         row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
-        # The product above may differ in its last digit with the size of the batch. So it only narrows the choice down;
-        # scores that decide are added up in one fixed order, and a row's winner does not depend on the batch it is in.
+        # The last digit of the product above may depend on the size of the batch, so it only narrows the choice down. The
+        # scores that decide are added up in one fixed order: a row's winner does not depend on the batch it is in.
         scores = np.zeros(len(row))
         for j in range(rows.shape[1]):
             scores += self.gains[item, j] * rows[row, j]
@@ -157,9 +152,12 @@ class Catalogue(ScaledProblem):
             if item not in self._numbers:
                 raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
             item = self._numbers[item]
+        self._check_number(item)
+        return Alternative(self.gains[item], Item(item, self.names[item]))
+
+    def _check_number(self, item: int) -> None:
         if not 0 <= item < len(self.names):
             raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
-        return Alternative(self.gains[item], Item(item, self.names[item]))
 
     def details(self, plan: Plan) -> Details:
         """Return the labels of an item."""
@@ -181,36 +179,12 @@ class Catalogue(ScaledProblem):
         order = items[np.argsort(self._totals[items], kind="stable")]
         return self.alternative(int(order[len(order) // 2])) if len(order) else None
 
-    def evaluate(self, plan: Plan | int | str) -> Vector:
-        """Return the expected gains of an item, of the reference, or of a mixture of them."""
-        match plan:
-            case int() | str():
-                return self.alternative(plan).value
-            case Item():
-                return self.alternative(plan.index).value
-            case Nothing():
-                return np.zeros(len(self.objectives))
-            case Mixture():
-                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
-                return mean
-            case _:
-                raise ArgumentError(f"a catalogue has items, not policies; {plan!r} cannot be evaluated")
+    def outcome_of(self, item: Item) -> Vector:
+        """Return the values of an item, in the person's units."""
+        self._check_number(item.index)
+        values: Vector = self.values[item.index]
+        return values
 
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as a person can read it: the item, or the few items and the reference of a mixture."""
-        if np.abs(self.evaluate(alternative.plan) - alternative.value).max() > 1e-9:
-            raise ArgumentError(
-                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
-                f"{self.evaluate(alternative.plan).tolist()}; was it made for another problem?"
-            )
-        parts = parts_of(alternative.plan)
-        found = [
-            (self.reference_name, self.origin) if plan is NOTHING else (plan.name, self.values[plan.index])  # type: ignore[union-attr]
-            for _, plan in parts
-        ]
-        shares: dict[str, float] = {}
-        for (share, _), (name, _) in zip(parts, found, strict=True):
-            shares[name] = shares.get(name, 0.0) + share
-        trajectories = [Trajectory((name,), (), shares[name], outcome) for name, outcome in found]
-        value = np.sum([share * outcome for (share, _), (_, outcome) in zip(parts, found, strict=True)], axis=0)
-        return mix(self.objectives, [share for share, _ in parts], trajectories, value)
+    def evaluate(self, plan: Plan | int | str) -> Vector:
+        """Return the expected gains of an item (also by number or name), of the reference, or of a mixture of them."""
+        return self.alternative(plan).value if isinstance(plan, int | str) else super().evaluate(plan)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
 
 # Probabilities may miss 1 by this much: what a table with nine digits does. They are then brought to 1 exactly.
@@ -40,16 +39,6 @@ class Layer:
     branch_reward: Matrix | None
 
     @property
-    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], Vector, Matrix]:
-        """The arrays that the kernels take, in their order."""
-        return self.state_ptr, self.choice_ptr, self.target, self.prob, self.reward
-
-    @property
-    def moves(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], Vector]:
-        """The same without rewards, for the kernels that only move probability."""
-        return self.arrays[:4]
-
-    @property
     def states(self) -> int:
         """The number of states."""
         return len(self.state_ptr) - 1
@@ -65,11 +54,6 @@ class Layer:
         return np.equal(np.diff(self.state_ptr), 0)
 
     @cached_property
-    def arrangement(self) -> bellman.Arrangement | None:
-        """The layer sorted for solving one weight vector at a time; kept, because single solves come again and again."""
-        return bellman.arrange(*self.moves)
-
-    @cached_property
     def going(self) -> NDArray[np.int64]:
         """The states that are not ends."""
         return np.flatnonzero(~self.ends)
@@ -79,6 +63,17 @@ class Layer:
         if self.branch_reward is not None:
             return self.branch_reward
         return np.repeat(self.reward, np.diff(self.choice_ptr), axis=0)
+
+    def branches(self) -> tuple[Int, Int, Vector, Int, Matrix]:
+        """Return the branches as columns: state, action, probability, target, rewards."""
+        choice = np.repeat(np.arange(len(self.action)), np.diff(self.choice_ptr))
+        return (
+            self.state_of_choice[choice].astype(np.int64),
+            self.action[choice].astype(np.int64),
+            self.prob,
+            self.target.astype(np.int64),
+            self.outcomes_of_branches(),
+        )
 
 
 Where = Callable[[int, int], str]  # (state, action) -> "state 'home', action 'drive'", for messages
@@ -123,17 +118,17 @@ def build_layer(
         if varying.any():
             branch_reward = rows
             mean = np.stack([_sums(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1)
-            # A choice whose branches all earn the same earns exactly that, and not a sum that rounds.
+            # Where all branches of a choice earn the same, use that exactly instead of a rounded weighted sum.
             differs = _sums(choice_of_branch, varying.astype(float), len(begin)) > 0
             choice_reward = np.where(differs[:, None], mean, choice_reward)
 
     again = _repeats(choice_of_branch, target, branch_reward)
-    if again is not None:  # the same thing happening is one branch, with the sum of the probabilities
+    if again is not None:  # branches with the same target and rewards are one, with the sum of their probabilities
         keep, number = again
         probability = _sums(number, probability, len(keep))
         choice_of_branch, target = choice_of_branch[keep], target[keep]
         branch_reward = None if branch_reward is None else branch_reward[keep]
-    possible = probability > 0  # a branch that cannot happen is no branch
+    possible = probability > 0  # drop branches that cannot happen
     if not possible.all():
         choice_of_branch, target, probability = choice_of_branch[possible], target[possible], probability[possible]
         branch_reward = None if branch_reward is None else branch_reward[possible]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError, ProblemWarning
-from tradeoff.kernels import bellman
 from tradeoff.model import (
     NOTHING,
     Alternative,
@@ -27,24 +26,29 @@ from tradeoff.model import (
     Plan,
     Policy,
     Reference,
+    StochasticPolicy,
     Vector,
     frozen_array,
-    objectives_from,
 )
-from tradeoff.problem import GainScale, ScaledProblem, fingerprint_of, weight_rows
-from tradeoff.problems import building, policies, solving
+from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
+from tradeoff.problems import building, policies
+from tradeoff.problems.builder import Builder, Options, Texts, check_texts, columns_from_rows
+from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
-from tradeoff.problems.memory import check_fits, memory_limit
+from tradeoff.problems.policies import Deterministic, Following, Stochastic
+from tradeoff.problems.ram import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
-from tradeoff.representation import Method, Order, represent
+from tradeoff.problems.solver import Solver, Weights
+from tradeoff.representation import Method, represent
 
 
 class MDP(ScaledProblem):
     """A finite-horizon Markov decision process with vector rewards.
 
-    Make one with ``from_arrays``, ``from_sparse`` or ``from_rows``. Rewards are in the person's units; gains over the
-    reference are worked out inside.
+    Make one with ``from_arrays``, ``from_sparse``, ``from_rows``, ``from_columns`` or ``from_log``. Rewards are in the
+    person's units; gains over the reference are computed inside.
 
     >>> trip = MDP.from_rows([("home", "drive", 0.9, "work", (40, 5)), ("home", "drive", 0.1, "work", (180, 5)),
     ...                       ("home", "subway", 1.0, "work", (60, 2))], ends=["work"], horizon=1, start="home",
@@ -67,50 +71,37 @@ class MDP(ScaledProblem):
         states: Sequence[str],
         actions: Sequence[str],
         objectives: Sequence[Objective],
-        reference: Reference | None = None,
-        nothing_action: str | None = None,
-        places: Mapping[str, tuple[float, float]] | None = None,
-        pictures: Mapping[str, bytes] | None = None,
-        prune: bool = True,
-        name: str = "mdp",
-        title: str = "",
-        about: str = "",
+        **texts: Unpack[Texts],
     ) -> None:
         """``layers``: one for all steps, or one per step. The constructors ``from_...`` are what most people want."""
-        self.horizon = building.horizon_from(horizon)
-        if len(layers) not in (1, self.horizon):
-            raise ProblemError(f"{len(layers)} steps are described, but the horizon is {self.horizon}; describe each")
-        for step, layer in enumerate(layers):
-            changed = np.flatnonzero(layer.ends != layers[0].ends)
-            if len(changed):
-                raise ProblemError(
-                    f"state {states[changed[0]]!r} has actions at some steps but none at others (compare steps 0 and "
-                    f"{step}); give it an action at every step, or at none, which makes it an end"
-                )
+        check_texts(texts)
+        given = Dynamics(
+            tuple(layers), building.horizon_from(horizon), building.start_from(start, states), states, tuple(actions)
+        )
         self.objectives = tuple(objectives)
         self.notes: list[str] = []
-        chances = building.start_from(start, states)
-        self.places = building.places_from(places or {}, states)
-        self.pictures: Mapping[str, bytes] = (
-            {} if pictures is None else pictures
-        )  # PNG by state; may be drawn on demand
-        if prune:
-            layers, chances, states, lost = building.without_unreachable(layers, chances, states)
+        self.places = building.places_from(texts.get("places") or {}, states)
+        pictures = texts.get("pictures")
+        self.pictures: Mapping[str, bytes] = {} if pictures is None else pictures
+        if texts.get("prune", True):
+            given, lost = building.without_unreachable(given)
             if lost:
                 self.notes.append(lost)
                 warnings.warn(lost, ProblemWarning, stacklevel=3)
-            if self.places:
-                left = set(states)
+                left = set(given.states) if self.places else set()
                 self.places = {state: place for state, place in self.places.items() if state in left}
-        self.layers = tuple(layers)
-        self.start = frozen_array(chances)
-        self.states, self.actions = states, tuple(actions)
-        self.reference = reference or Reference()
+        self.dynamics = given
+        self.layers, self.horizon, self.start = given.layers, given.horizon, frozen_array(given.start)
+        self.states, self.actions = given.states, given.actions
+        self.reference = texts.get("reference") or Reference()
         self.reference.check(self.objectives)
-        self.nothing_action = None if nothing_action is None else building.index_of("action", nothing_action, actions)
-        self.name, self.title, self.about = name, title or name, about
-        self.threads = os.cpu_count() or 1  # weight vectors are spread over so many threads
+        nothing = texts.get("nothing_action")
+        self.nothing_action = None if nothing is None else building.index_of("action", nothing, self.actions)
+        self.name = texts.get("name", "mdp")
+        self.title, self.about = texts.get("title") or self.name, texts.get("about", "")
+        self.solver: Solver = texts.get("solver") or CompiledSolver()
         self.evidence: Evidence | None = None  # what a model learned from data rests on
+        self.stated_slack = 0.0  # the error of a model that was estimated, in gains, where it is known
 
     # --- constructors -------------------------------------------------------------------------------------------------
 
@@ -120,15 +111,9 @@ class MDP(ScaledProblem):
         transitions: ArrayLike,
         rewards: ArrayLike,
         *,
-        horizon: int | None = None,
-        start: object = 0,
         available: ArrayLike | None = None,
-        objectives: Sequence[Objective | str] | None = None,
-        states: Sequence[str] | None = None,
-        actions: Sequence[str] | None = None,
         rewards_on: str | None = None,
-        renormalise: bool = False,
-        **details: Any,
+        **options: Unpack[Options],
     ) -> MDP:
         """Return the MDP of dense arrays.
 
@@ -136,23 +121,8 @@ class MDP(ScaledProblem):
         ``[H, S, A, k]`` or both. An action whose probabilities are all 0 in a state is not available there
         (``available[S, A]`` says so explicitly); a state with no available action is an end.
         """
-        dense = building.array_of(transitions, "the transitions")
-        if dense.ndim not in (3, 4) or dense.shape[-3] != dense.shape[-1] or 0 in dense.shape:
-            raise ProblemError(
-                f"the transitions have shape {dense.shape}; expected is [states, actions, states] "
-                "or [steps, states, actions, states]"
-            )
-        if dense.ndim == 4:
-            if horizon is not None and horizon != len(dense):
-                raise ProblemError(f"the transitions are for {len(dense)} steps, but the horizon is {horizon}")
-            horizon = len(dense)
-        allowed = None if available is None else np.asarray(available, dtype=bool)
-        if allowed is not None and allowed.shape not in (dense.shape[-3:-1], dense.shape[:-1]):
-            raise ProblemError(f"available has shape {allowed.shape}; expected is {dense.shape[-3:-1]}")
-        return cls._from_matrices(
-            building.dense_steps(dense), rewards, horizon, start, allowed, objectives, states, actions, rewards_on,
-            renormalise, details,
-        )  # fmt: skip
+        texts: dict[str, Any] = dict(options)
+        return cls(**Builder.taken_from(texts).arrays(transitions, rewards, available, rewards_on), **texts)
 
     @classmethod
     def from_sparse(
@@ -160,98 +130,22 @@ class MDP(ScaledProblem):
         transitions: Sequence[Any],
         rewards: ArrayLike,
         *,
-        horizon: int | None = None,
-        start: object = 0,
         available: ArrayLike | None = None,
-        objectives: Sequence[Objective | str] | None = None,
-        states: Sequence[str] | None = None,
-        actions: Sequence[str] | None = None,
         rewards_on: str | None = None,
-        renormalise: bool = False,
-        **details: Any,
+        **options: Unpack[Options],
     ) -> MDP:
         """Return the MDP of SciPy sparse matrices: one [S, S] per action, or a list of such lists, one per step."""
-        from scipy import sparse
-
-        if not len(transitions):
-            raise ProblemError("the list of transition matrices is empty; give one matrix [states, states] per action")
-        steps = [transitions] if sparse.issparse(transitions[0]) else list(transitions)
-        if len(steps) > 1:
-            if horizon is not None and horizon != len(steps):
-                raise ProblemError(f"the transitions are for {len(steps)} steps, but the horizon is {horizon}")
-            horizon = len(steps)
-        shape = steps[0][0].shape
-        for step, matrices in enumerate(steps):
-            if len(matrices) != len(steps[0]):
-                raise ProblemError(f"step {step} has {len(matrices)} matrices, but step 0 has {len(steps[0])}")
-            for action, matrix in enumerate(matrices):
-                if matrix.shape != (shape[0], shape[0]):
-                    raise ProblemError(
-                        f"the matrix of action {action} has shape {matrix.shape}; expected is {(shape[0], shape[0])}"
-                    )
-        allowed = None if available is None else np.asarray(available, dtype=bool)
-        table = (shape[0], len(steps[0]))
-        if allowed is not None and allowed.shape not in (table, (len(steps), *table)):
-            raise ProblemError(f"available has shape {allowed.shape}; expected is {table}")
-        return cls._from_matrices(
-            steps, rewards, horizon, start, allowed, objectives, states, actions, rewards_on, renormalise, details
-        )
+        texts: dict[str, Any] = dict(options)
+        return cls(**Builder.taken_from(texts).sparse(transitions, rewards, available, rewards_on), **texts)
 
     @classmethod
-    def _from_matrices(
-        cls,
-        steps: list[Any],
-        rewards: ArrayLike,
-        horizon: int | None,
-        start: object,
-        available: NDArray[np.bool_] | None,
-        objectives: Sequence[Objective | str] | None,
-        states: Sequence[str] | None,
-        actions: Sequence[str] | None,
-        rewards_on: str | None,
-        renormalise: bool,
-        details: dict[str, Any],
-    ) -> MDP:
-        horizon = building.horizon_from(horizon)
-        state_count, action_count = steps[0][0].shape[0], len(steps[0])
-        table = building.array_of(rewards, "the rewards")
-        kind = building.check_rewards_shape(table.shape, horizon, state_count, action_count, rewards_on)
-        named = objectives_from(objectives, table.shape[-1])
-        state_names = building.names_from("state", states, state_count)
-        action_names = building.names_from("action", actions, action_count)
-        layers = building.layers_from_matrices(
-            steps, table, kind, horizon=horizon, available=available, renormalise=renormalise, states=state_names,
-            actions=action_names, objective_names=[o.name for o in named],
-        )  # fmt: skip
-        return cls(
-            layers, horizon=horizon, start=start, states=state_names,
-            actions=action_names, objectives=named, **details,
-        )  # fmt: skip
-
-    @classmethod
-    def from_rows(
-        cls,
-        rows: Iterable[Sequence[Any]],
-        *,
-        horizon: int,
-        start: object,
-        ends: Iterable[str] = (),
-        objectives: Sequence[Objective | str] | None = None,
-        states: Sequence[str] | None = None,
-        actions: Sequence[str] | None = None,
-        renormalise: bool = False,
-        **details: Any,
-    ) -> MDP:
+    def from_rows(cls, rows: Iterable[Sequence[Any]], *, ends: Iterable[str] = (), **options: Unpack[Options]) -> MDP:
         """Return the MDP of rows (state, action, probability, next state, rewards).
 
         Rewards may differ between the rows of one action: they are then earned with that branch. States without rows
         of their own must be named in ``ends``: nothing more happens there.
         """
-        state, action, probability, target, rewards = building.columns_from_rows(rows)
-        return cls.from_columns(
-            state, action, probability, target, rewards, horizon=horizon, start=start, ends=ends,
-            objectives=objectives, states=states, actions=actions, renormalise=renormalise, **details,
-        )  # fmt: skip
+        return cls.from_columns(*columns_from_rows(rows), ends=ends, **options)
 
     @classmethod
     def from_columns(
@@ -263,48 +157,43 @@ class MDP(ScaledProblem):
         rewards: Matrix,
         step: Sequence[int] | None = None,
         *,
-        horizon: int,
-        start: object,
         ends: Iterable[str] = (),
-        objectives: Sequence[Objective | str] | None = None,
-        states: Sequence[str] | None = None,
-        actions: Sequence[str] | None = None,
-        renormalise: bool = False,
-        **details: Any,
+        **options: Unpack[Options],
     ) -> MDP:
         """Return the MDP of the columns of such rows; with ``step``, each row holds for one step only."""
-        named = objectives_from(objectives, rewards.shape[1])
-        horizon = building.horizon_from(horizon)
-        layers, state_names, action_names = building.layers_from_columns(
-            state, action, probability, target, rewards, step, horizon=horizon, states=states, actions=actions,
-            ends=ends, renormalise=renormalise, objective_names=[o.name for o in named],
-        )  # fmt: skip
-        if isinstance(start, int | np.integer) and not isinstance(start, bool):
-            start = str(start)  # rows name their states, so a number is a name here
-        return cls(
-            layers, horizon=horizon, start=start, states=state_names,
-            actions=action_names, objectives=named, **details,
-        )  # fmt: skip
+        texts: dict[str, Any] = dict(options)
+        parts = Builder.taken_from(texts).columns(state, action, probability, target, rewards, step, ends)
+        return cls(**parts, **texts)
 
     @classmethod
-    def from_log(cls, log: Iterable[Sequence[Any]], *, horizon: int | None = None, **details: Any) -> MDP:
+    def from_log(cls, log: Iterable[Sequence[Any]], **options: Unpack[Options]) -> MDP:
         """Return the MDP that logged steps show (the paper's discussion: the model is learned first).
 
         ``log`` has rows (episode, step, state, action, rewards, next state). Transitions and mean rewards are those that
-        were seen; the start is where episodes began, the horizon the longest of them. What was never seen is not
-        invented: ``evidence`` on the result counts visits and lists the untried (state, action) pairs.
+        were seen; the start is where episodes began, the horizon the longest of them. Nothing is invented for what was
+        never seen: ``evidence`` on the result counts visits and lists the untried (state, action) pairs.
         """
         learned = learn(log)
-        details.setdefault("start", learned.start)
-        mdp = cls.from_rows(
-            learned.rows,
-            horizon=learned.horizon if horizon is None else horizon,
-            ends=learned.evidence.only_last,
-            **details,
-        )
+        options.setdefault("start", learned.start)
+        if options.get("horizon") is None:
+            options["horizon"] = learned.horizon
+        mdp = cls.from_rows(learned.rows, ends=learned.evidence.only_last, **options)
         mdp.evidence = learned.evidence
         mdp.notes += learned.evidence.notes()
         return mdp
+
+    def replace(self, **changes: Any) -> MDP:
+        """Return a copy with some arguments of the constructor replaced; notes, evidence and slack are kept."""
+        nothing = None if self.nothing_action is None else self.actions[self.nothing_action]
+        kept: dict[str, Any] = {
+            "layers": self.layers, "horizon": self.horizon, "start": self.start, "states": self.states,
+            "actions": self.actions, "objectives": self.objectives, "reference": self.reference,
+            "nothing_action": nothing, "places": self.places, "pictures": self.pictures, "prune": False,
+            "name": self.name, "title": self.title, "about": self.about, "solver": copy.copy(self.solver),
+        }  # fmt: skip
+        made = MDP(**kept | changes)
+        made.notes, made.evidence, made.stated_slack = [*self.notes, *made.notes], self.evidence, self.stated_slack
+        return made
 
     def with_nothing(self, name: str = "do nothing") -> MDP:
         """Return the MDP with the paper's action a_0: available only in the start state, zero reward, stays put."""
@@ -312,33 +201,19 @@ class MDP(ScaledProblem):
             raise ProblemError(f"there is a do-nothing action already: {self.actions[self.nothing_action]!r}")
         if name in self.actions:
             raise ProblemError(f"there is an action {name!r} already; give the do-nothing action another name")
-        new = len(self.actions)
         actions = (*self.actions, name)
         at = np.flatnonzero(self.start > 0)
-        layers = []
-        for layer in self.layers:
-            state, action, prob, target, reward = solving.branches(layer)
-            zero = np.zeros((len(at), len(self.objectives)))
-            layers.append(
-                build_layer(
-                    np.concatenate([state, at]),
-                    np.concatenate([action, np.full(len(at), new)]),
-                    np.concatenate([prob, np.ones(len(at))]),
-                    np.concatenate([target, at]),
-                    np.concatenate([reward, zero]),
-                    states=len(self.states),
-                    renormalise=False,
-                    where=building.place_of(self.states, actions),
-                    objective_names=[o.name for o in self.objectives],
-                )
+        ones, zeros = np.ones(len(at)), np.zeros((len(at), len(self.objectives)))
+        added = (at, np.full(len(at), len(self.actions)), ones, at, zeros)
+        layers = [
+            build_layer(
+                *(np.concatenate(columns) for columns in zip(layer.branches(), added, strict=True)),
+                states=len(self.states), renormalise=False, where=building.place_of(self.states, actions),
+                objective_names=[o.name for o in self.objectives],
             )
-        made = MDP(
-            layers, horizon=self.horizon, start=self.start, states=self.states, actions=actions,
-            objectives=self.objectives, reference=self.reference, nothing_action=name, places=self.places,
-            pictures=self.pictures, prune=False, name=self.name, title=self.title, about=self.about,
-        )  # fmt: skip
-        made.notes, made.evidence, made.threads = list(self.notes), self.evidence, self.threads
-        return made
+            for layer in self.layers
+        ]  # fmt: skip
+        return self.replace(layers=layers, actions=actions, nothing_action=name)
 
     def __repr__(self) -> str:
         return (
@@ -348,16 +223,23 @@ class MDP(ScaledProblem):
 
     # --- solving ------------------------------------------------------------------------------------------------------
 
+    @property
+    def threads(self) -> int:
+        """How many threads the solver may use."""
+        return self.solver.threads
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        self.solver.threads = count
+
     def layer(self, step: int) -> Layer:
         """Return the layer of one step."""
-        return self.layers[step if len(self.layers) > 1 else 0]
+        return self.dynamics.layer(step)
 
     @cached_property
     def largest_total(self) -> Vector:
-        """No plan can earn or cost more than this of each objective; the scale that rounding is measured by."""
-        largest = [np.abs(layer.reward).max(axis=0, initial=0.0) for layer in self.layers]
-        with np.errstate(over="ignore"):
-            total: Vector = self.horizon * np.max(largest, axis=0)
+        """A bound on what any plan earns or costs of each objective; rounding is measured by it."""
+        total = self.dynamics.largest_total
         broken = np.flatnonzero(~np.isfinite(total))
         if len(broken):
             raise ProblemError(
@@ -372,8 +254,23 @@ class MDP(ScaledProblem):
         k = len(self.objectives)
         directions = np.concatenate([np.eye(k), -np.eye(k)])
         noise = 1e-15 * self.largest_total
-        optima = solving.optimal_scores(self, directions)
+        optima = self.solver.optimal_values(self.dynamics, directions)
         return GainScale(self.objectives, -optima[k:], optima[:k], self.reference, noise)
+
+    @property
+    def slack(self) -> float:
+        """What was stated for an estimated model, and what the tie-breaks of all steps lose where rounding is exceeded."""
+        matters = self.gain_scale.matters
+        per_step = SAME + 1e-15 * np.max(self.largest_total[matters] / np.abs(self.scale[matters]), initial=0.0)
+        lost = self.horizon * float(per_step)
+        return self.stated_slack + (lost if lost > ROUNDING else 0.0)
+
+    @slack.setter
+    def slack(self, stated: float) -> None:
+        self.stated_slack = float(stated)
+
+    def _on_outcomes(self, rows: Matrix) -> Weights:
+        return Weights.on_gains(rows, self.gain_scale, self.largest_total)
 
     @property
     def nothing_is_reference(self) -> bool:
@@ -382,25 +279,18 @@ class MDP(ScaledProblem):
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this model from others: everything that decides what is optimal, and the names people read."""
+        """A text that identifies this model: everything that decides what is optimal, and the names people read."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         arrays = [
             array
             for layer in self.layers
-            for array in (*layer.arrays, layer.action, layer.branch_reward)
+            for array in (
+                layer.state_ptr, layer.choice_ptr, layer.target, layer.prob, layer.reward, layer.action, layer.branch_reward
+            )
             if array is not None
-        ]
-        return fingerprint_of(
-            "mdp",
-            self.objectives,
-            "\n".join(self.states),
-            self.actions,
-            self.horizon,
-            self.start,
-            self.nothing_action,
-            outcome,
-            *arrays,
-        )
+        ]  # fmt: skip
+        names = (self.objectives, "\n".join(self.states), self.actions)
+        return fingerprint_of("mdp", *names, self.horizon, self.start, self.nothing_action, outcome, *arrays)
 
     @property
     def reference_name(self) -> str:
@@ -412,13 +302,14 @@ class MDP(ScaledProblem):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return an optimal policy for each row of weights (any sign); ties never leave a dominated one."""
         rows = weight_rows(weights, self.objectives)
-        values = self.gain_scale.gains(solving.optimal_outcomes(self, rows))
+        values = self.gain_scale.gains(self.solver.optimal_outcomes(self.dynamics, self._on_outcomes(rows)))
         return [Alternative(value, OptimalPolicy(row)) for value, row in zip(values, rows, strict=True)]
 
     def solve(self, weights: ArrayLike) -> list[Policy]:
         """Return the optimal policy tables themselves, one per row of weights."""
         rows = weight_rows(weights, self.objectives)
-        return [policies.Deterministic(self, local).actions() for local in solving.optimal_choices(self, rows)]
+        found = self.solver.optimal_choices(self.dynamics, self._on_outcomes(rows))
+        return [Deterministic(self.dynamics, local).actions() for local in found]
 
     # --- policies -----------------------------------------------------------------------------------------------------
 
@@ -427,22 +318,48 @@ class MDP(ScaledProblem):
 
         Integer arrays [H, S] are actions per step and state, float arrays [H, S, A] probabilities.
         """
-        return policies.as_plan(self, policy)
+        return policies.as_plan(self.dynamics, policy)
 
     def can_follow(self, plan: Plan) -> bool:
         """Return whether a single plan is a policy; the reference is one only where doing nothing is the reference."""
         return plan is not NOTHING or self.nothing_is_reference
 
-    def follow(self, plan: Plan) -> policies.Deterministic | policies.Stochastic:
+    def follow(self, plan: Plan) -> Following:
         """Return a single policy, checked and ready to be followed step by step."""
-        return policies.follow(self, plan)
+        match plan:
+            case OptimalPolicy():
+                (local,) = self.solver.optimal_choices(self.dynamics, self._on_outcomes(plan.weights[None, :]))
+                return Deterministic(self.dynamics, local)
+            case Policy():
+                return Deterministic.of_table(self.dynamics, plan)
+            case StochasticPolicy():
+                return Stochastic.of_table(self.dynamics, plan)
+            case Nothing() if self.nothing_action is not None and self.nothing_is_reference:
+                return Deterministic.of_action(self.dynamics, self.nothing_action)
+            case Nothing():
+                raise ArgumentError(
+                    f"{self.reference.name!r} is a hypothetical outcome that no policy leads to; "
+                    "it can be compared with, but not followed"
+                )
+            case _:
+                raise ArgumentError(f"{type(plan).__name__} is not a single policy")
 
-    def show(self, alternative: Alternative, *, method: Method = "expand", order: Order = "likely") -> Lottery:
+    def policy_values(self, step: int, chance: Vector, after: Matrix) -> Matrix:
+        """Return the expected outcome from each state on before a step, given that after it and the chances of choices."""
+        return self.solver.policy_values(self.layer(step), chance, after)
+
+    def next_distribution(self, step: int, chance: Vector, now: Vector) -> Vector:
+        """Return how likely each state is after a step, given how likely it is before and the chances of choices."""
+        return self.solver.next_distribution(self.layer(step), chance, now)
+
+    def show(self, alternative: Alternative, *, method: Method = "expand") -> Lottery:
         """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
         plan = self.plan(alternative.plan)
-        lottery = represent(self, plan, method=method, order=order, fits=lambda size: size <= memory_limit() // 2)
-        gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value).max()
-        if not gap <= 1e-9:
+        lottery = represent(self, plan, method=method, fits=lambda size: size <= memory_limit() // 2)
+        gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
+        # Sums of H rewards round to the size of the rewards, not to that of what is left when they cancel.
+        rounding = (self.horizon + 8) * np.finfo(float).eps * self.largest_total / np.abs(self.scale)
+        if not np.all(gap <= 1e-9 + rounding):
             raise ArgumentError(
                 f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
                 f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
@@ -471,14 +388,12 @@ class MDP(ScaledProblem):
     def _expected(self, plan: Plan) -> Vector:
         """Return the expected outcome of a policy in the person's units, by pushing probability forward."""
         following = self.follow(plan)
-        now = self.start.copy()
+        now = self.start
         total = np.zeros(len(self.objectives))
         for step in range(self.horizon):
             layer, chance = self.layer(step), following.chance(step)
             total += (now[layer.state_of_choice] * chance) @ layer.reward
-            after = np.zeros_like(now)
-            bellman.occupancy_step(*layer.moves, chance, now, after)
-            now = after
+            now = self.next_distribution(step, chance, now)
         return total
 
     def occupancy(self, policy: object) -> Matrix:
@@ -491,7 +406,7 @@ class MDP(ScaledProblem):
         result = np.zeros((self.horizon + 1, len(self.states)))
         result[0] = self.start
         for step in range(self.horizon):
-            bellman.occupancy_step(*self.layer(step).moves, following.chance(step), result[step], result[step + 1])
+            result[step + 1] = self.next_distribution(step, following.chance(step), result[step])
         return result
 
     def values(self, policy: object) -> NDArray[np.float64]:
@@ -501,13 +416,12 @@ class MDP(ScaledProblem):
         following = self.follow(self.plan(policy))
         result = np.zeros(shape)
         for step in reversed(range(self.horizon)):
-            layer = self.layer(step)
-            bellman.evaluate_step(*layer.arrays, following.chance(step), result[step + 1], result[step])
+            result[step] = self.policy_values(step, following.chance(step), result[step + 1])
         return result
 
     def rollout(self, policy: object, rng: np.random.Generator | int | None = None, n: int = 1) -> Rollouts:
         """Return ``n`` independent trajectories of a policy, drawn with ``rng`` (a generator or a seed)."""
-        return roll(self, self.plan(policy), np.random.default_rng(rng), n)
+        return roll(self.dynamics, self.solver, self.follow, self.plan(policy), np.random.default_rng(rng), n)
 
     @property
     def extent(self) -> Mapping[str, int]:
@@ -524,4 +438,4 @@ class MDP(ScaledProblem):
         """Return what a deterministic policy does in its likeliest situations."""
         if isinstance(plan, Mixture | Nothing | Item):
             return Details()
-        return Details(situations=policies.likeliest_situations(self, self.plan(plan)))
+        return Details(situations=policies.likeliest_situations(self.follow(self.plan(plan)), self.occupancy(plan)))

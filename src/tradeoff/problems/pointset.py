@@ -1,8 +1,10 @@
-"""A set of points that nobody has listed: an optimiser finds the best one for any weights (the paper's section 5)."""
+"""A set of points given by an optimiser that finds the best one for any weights (the paper's section 5)."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,50 +13,46 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
-    NOTHING,
     Alternative,
     Details,
     Item,
-    Lottery,
     Matrix,
-    Mixture,
-    Nothing,
     Objective,
     Plan,
     Reference,
-    Trajectory,
     Vector,
     frozen_array,
     objectives_from,
 )
-from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, fingerprint_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.corners import BEYOND, LEAST, find_corners, ranges_of
-from tradeoff.representation import mix, parts_of
+from tradeoff.problems.choice import SingleChoice
+from tradeoff.problems.supported_solutions import BEYOND, LEAST, find_supported, ranges_of
 
-# An optimum is asked for once more with this much of everything added to the weights, to prefer the better of two that
-# tie; with less where the better one in everything is not one of those that tie.
+# To prefer the better of two solutions that tie, the optimiser is asked again with this much of every weight added, and
+# with less if that yields a solution that does not tie.
 NUDGES = (1e-6, 1e-9)
-# An optimiser may miss the best by this share of the range unless something else is said; integer solvers do.
+# By default an optimiser may miss the optimum by this share of the range, as integer solvers do.
 GAP = 1e-3
-# Where not all solutions that may be best were found, others are allowed to be worse by this part of the range.
+# If the search for supported solutions stopped early, the reference is put this share of the range below the worst found.
 MARGIN = 0.25
 
 Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
 
-class PointSet(ScaledProblem):
+class PointSet(SingleChoice):
     """A choice among solutions that an optimiser finds: a knapsack, a route, a schedule.
 
     ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
     amounts in the person's units and ``weights`` may have any sign: an objective to be minimised comes with a negative
     one. It returns the outcome, or the outcome and what is to be done: a text, or a list of texts.
 
-    An interview looks hundreds of weights up. So the solutions that are best for somebody are found first, with at most
-    ``most_asked`` questions to the optimiser; if these are all, it need not be asked again.
+    An interview looks up hundreds of weights. So the supported solutions (each optimal for some weights >= 0) are found
+    first, with at most ``most_asked`` questions to the optimiser; if these are all, it is not asked again. It is never
+    called from two threads at once.
 
     With ``both_ways=False`` the optimiser is never asked for the worst of anything (the longest way, the dearest plan),
-    which many cannot find. The choice is then among those solutions alone, and the worst of them is the reference.
+    which many cannot find. The choice is then among the supported solutions, and the worst of them is the reference.
 
     ``gap`` says how far ``best`` may be from the optimum, as a share of the range of each objective: give 0 for an exact
     one. A larger miss is refused where it is noticed, and every proven bound allows for the gap (``slack``).
@@ -99,43 +97,52 @@ class PointSet(ScaledProblem):
         self._known: dict[bytes, int] = {}  # weights on outcomes -> which solution is best
         self._numbers: dict[tuple[bytes, Steps], int] = {}
         self._solutions: list[tuple[Vector, Steps]] = []  # outcome, what is to be done
-        self.corner_numbers: list[int] = []  # the solutions that are best for somebody,
-        self.complete = False  # and whether these are all
+        self.complete = False  # whether all supported solutions were found
+        self._supported_numbers: list[int] = []
+        self._supported: Catalogue | None = None
+        self._lock = threading.RLock()  # guards all of these, and the optimiser
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.objectives)} objectives>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process; an optimiser that cannot be sent stays here, and says so there."""
+        """Return what is sent to another process; an optimiser that cannot be sent is replaced by one that says so."""
         from joblib.externals.loky.backend.reduction import dumps
 
-        state = self.__dict__.copy()
+        with self._lock:
+            state = {name: copy(value) for name, value in self.__dict__.items() if name != "_lock"}
         try:
             dumps(self._optimise)
         except Exception as error:
-            state["_optimise"] = _Elsewhere(self.name, str(error))
+            state["_optimise"] = _UnpicklableOptimiser(self.name, str(error))
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._lock = threading.RLock()
 
     # --- the optimiser ------------------------------------------------------------------------------------------------
 
     def _ask(self, weights: Vector) -> int:
-        """Return the number of the solution that the optimiser finds for weights on outcomes; it is asked once."""
-        # Of any length: the optimiser is asked about directions, and equal directions are one question.
+        """Return the number of the solution that the optimiser finds for weights on outcomes; each direction once."""
         length = np.abs(weights).max()
         weights = np.ascontiguousarray(weights / length if length > 0 else weights) + 0.0
         key = weights.tobytes()
-        if key not in self._known:
-            try:
-                found = self._optimise(weights.copy())
-            except TradeoffError:
-                raise
-            except (Exception, SystemExit) as error:
-                raise ProblemError(
-                    f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
-                    f"must find an optimum for {'any' if self.both_ways else 'these'} weights"
-                ) from error
-            self._known[key] = self._number(found, weights)
-        return self._known[key]
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._number(self._optimum(weights), weights)
+            return self._known[key]
+
+    def _optimum(self, weights: Vector) -> Any:
+        try:
+            return self._optimise(weights.copy())
+        except TradeoffError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ProblemError(
+                f"best({weights.tolist()}) of {self.name!r} failed with {type(error).__name__}: {error!s:.200}; it "
+                f"must find an optimum for {'any' if self.both_ways else 'these'} weights"
+            ) from error
 
     def _number(self, found: Any, weights: Vector) -> int:
         k = len(self.objectives)
@@ -185,9 +192,9 @@ class PointSet(ScaledProblem):
 
     @cached_property
     def gain_scale(self) -> GainScale:
-        """The reference and the scale of each gain: 2 k questions to the optimiser, or all that find the corners."""
+        """The reference and the scale of each gain: 2 k questions to the optimiser, or those of ``supported``."""
         if not self.both_ways:
-            return self._corners.gain_scale
+            return self.supported.gain_scale
         unit = np.eye(len(self.objectives))
         highest = np.array([self._solutions[self._ask(e)][0][j] for j, e in enumerate(unit)])
         lowest = np.array([self._solutions[self._ask(-e)][0][j] for j, e in enumerate(unit)])
@@ -199,9 +206,15 @@ class PointSet(ScaledProblem):
             )
         return GainScale(self.objectives, np.minimum(lowest, highest), highest, self.reference)
 
-    @cached_property
-    def _corners(self) -> Catalogue:
-        """The solutions that are best for somebody, as a catalogue, which can be searched for any weights."""
+    @property
+    def supported(self) -> Catalogue:
+        """The supported solutions that were found, as a catalogue, which can be searched for any weights."""
+        with self._lock:
+            if self._supported is None:
+                self._supported = self._find_supported()
+            return self._supported
+
+    def _find_supported(self) -> Catalogue:
         optima = [self._ask(row) for row in np.diag(self._sign)]
         goods = self._goods(optima)
         size = np.ptp(goods, axis=0)
@@ -215,12 +228,12 @@ class PointSet(ScaledProblem):
 
         first = list(dict.fromkeys(optima))
         self._first_ranges = ranges_of(self._goods(first))
-        self.corner_numbers, self.complete = find_corners(ask, first, self._goods(first), self.most_asked)
-        outcomes = np.array([self._solutions[number][0] for number in self.corner_numbers])
-        return Catalogue(outcomes, self.objectives, reference=self._corner_reference(outcomes), name=self.name)
+        self._supported_numbers, self.complete = find_supported(ask, first, self._goods(first), self.most_asked)
+        outcomes = np.array([self._solutions[number][0] for number in self._supported_numbers])
+        return Catalogue(outcomes, self.objectives, reference=self._supported_reference(outcomes), name=self.name)
 
-    def _corner_reference(self, outcomes: Matrix) -> Reference:
-        """Return what gains are counted from, given the outcomes of the corners."""
+    def _supported_reference(self, outcomes: Matrix) -> Reference:
+        """Return what gains are counted from, given the outcomes of the supported solutions."""
         worst = (self._sign * outcomes).min(axis=0)
         if self.both_ways:
             lower = np.minimum(worst, self._sign * self.gain_scale.origin)
@@ -229,8 +242,8 @@ class PointSet(ScaledProblem):
         else:
             lower = worst - MARGIN * np.ptp(outcomes, axis=0)
             self.notes.append(
-                f"{len(outcomes):,} solutions that are best for some weights were found before the optimiser was asked "
-                f"{self.most_asked:,} times; there may be more, which are found when they are needed"
+                f"{len(outcomes):,} solutions that are best for some weights were found in {self.most_asked:,} questions to "
+                "the optimiser; there may be more, which are found when they are needed"
             )
         amounts = {o.name: float(x) for o, x in zip(self.objectives, self._sign * lower, strict=True)}
         return Reference(self.reference.name, amounts)
@@ -255,7 +268,7 @@ class PointSet(ScaledProblem):
     def slack(self) -> float:  # type: ignore[override]
         """The gap of the optimiser, and what finding the supported solutions leaves out, in gains."""
         # Directions were asked for with weights of at least LEAST, on goods divided by the range of the first optima.
-        _ = self._corners
+        _ = self.supported
         ratio = np.abs(self.scale) / self._first_ranges
         return self.gap + BEYOND + LEAST * float(ratio[self.gain_scale.matters].sum())
 
@@ -263,21 +276,21 @@ class PointSet(ScaledProblem):
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this set from others, as far as the solutions that were asked for at the start do."""
+        """A text that identifies this set, as far as the first solutions asked for do."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         ends = (np.array(self.gain_scale.ideal), np.array(self.gain_scale.nadir))
-        known = () if self.both_ways else (self._corners.values,)
+        known = () if self.both_ways else (self.supported.values,)
         return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
-        rows = weight_rows(weights, self.objectives)
+        rows = unit_rows(weight_rows(weights, self.objectives))
         return [self.alternative(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
         """Return the number of the best solution for each row of weights on gains."""
-        # Which way a row is looked up depends on the row alone, so that it does not matter who asked what before.
-        listed = [self.corner_numbers[a.plan.index] for a in self._corners.best(rows)]  # type: ignore[union-attr]
+        # How a row is looked up depends on the row alone, so that no result depends on what was asked before.
+        listed = [self._supported_numbers[a.plan.index] for a in self.supported.best(rows)]  # type: ignore[union-attr]
         against = np.any(rows < 0, axis=1)
         known = np.where(against, not self.both_ways, self.complete)
         winners = [n if k else self._best(row) for row, n, k in zip(rows, listed, known, strict=True)]
@@ -289,7 +302,7 @@ class PointSet(ScaledProblem):
         """Return the number of the best solution for one row of weights on gains."""
         scale, relevant = self.gain_scale, np.abs(row[self.gain_scale.matters])
         if len(relevant) and np.all(relevant > SAME * relevant.max()):
-            number = self._ask(scale.raw_weights(row))  # with every weight in play nothing that ties is dominated
+            number = self._ask(scale.raw_weights(row))  # with no weight 0, an optimum cannot be dominated
         else:
             everything = np.where(scale.matters, 1 / scale.scale, 0.0)
             number = self._ask(everything) if not relevant.any() else self._tied(row, everything)
@@ -298,7 +311,7 @@ class PointSet(ScaledProblem):
         return number
 
     def _tied(self, row: Vector, everything: Vector) -> int:
-        # Objectives that nothing changes have no part in it, and division by their 0 must not either.
+        # Constant objectives have weight 0 here; use 1 to avoid dividing by it.
         at = np.where(self.gain_scale.matters, everything, 1.0)
         return self._without_ties(self.gain_scale.raw_weights(row), at)
 
@@ -347,48 +360,12 @@ class PointSet(ScaledProblem):
         """Return what to do for a solution, line by line."""
         return Details(lines=tuple(self.lines(plan))) if isinstance(plan, Item) else Details()
 
-    def evaluate(self, plan: Plan) -> Vector:
-        """Return the expected gains of a solution, of the reference, or of a mixture of them."""
-        match plan:
-            case Item():
-                return self.alternative(plan.index).value
-            case Nothing():
-                return np.zeros(len(self.objectives))
-            case Mixture():
-                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
-                return mean
-            case _:
-                raise ArgumentError(f"a point set has solutions, not policies; {plan!r} cannot be evaluated")
-
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as a person can read it: what is to be done, and what it comes to."""
-        worth = self.evaluate(alternative.plan)
-        if np.abs(worth - alternative.value).max() > 1e-9:
-            raise ArgumentError(
-                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
-                f"{worth.tolist()}; was it made for another problem?"
-            )
-        shares: list[float] = []
-        found: list[Trajectory] = []
-        mean = np.zeros(len(self.objectives))
-        for share, plan in parts_of(alternative.plan):
-            told = [(1.0, Trajectory((self.reference_name,), (), share, self.origin))]
-            outcome = self.origin
-            if plan is not NOTHING:
-                assert isinstance(plan, Item)
-                outcome, told = self._solution(plan.index)[0], self.stories(plan.index, share)
-            mean = mean + share * outcome
-            shares += [share * weight for weight, _ in told]
-            found += [trajectory for _, trajectory in told]
-        return mix(self.objectives, shares, found, mean)
-
-    def stories(self, number: int, share: float) -> list[tuple[float, Trajectory]]:
-        """Return the weighted ways in which a solution can go; one that is a part of a mixture happens that often."""
-        outcome, steps = self._solutions[number]
-        return [(1.0, Trajectory((self.label(steps),), (), share, outcome))]
+    def outcome_of(self, item: Item) -> Vector:
+        """Return what a solution comes to, in the person's units."""
+        return self._solution(item.index)[0]
 
 
-class _Elsewhere:
+class _UnpicklableOptimiser:
     """Stands for an optimiser that could not be sent to this process."""
 
     def __init__(self, name: str, reason: str) -> None:

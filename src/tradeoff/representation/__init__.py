@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
-from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.compression import compress
 from tradeoff.representation.process import Following, Paths, Process, path_probability
 
-__all__ = ["Method", "Order", "compress", "mix", "parts_of", "represent"]
+__all__ = ["Method", "compress", "mix", "parts_of", "represent"]
 
-Method: TypeAlias = Literal["expand", "flow"]
+Method: TypeAlias = Literal["faithful", "expand", "flow"]
+
+CANDIDATES = 300  # drawn trajectories among which the most faithful few are sought
 
 
 def represent(
@@ -22,12 +25,13 @@ def represent(
     policy: object,
     *,
     method: Method = "expand",
-    order: Order = "likely",
     fits: Callable[[int], bool] = lambda size: True,
 ) -> Lottery:
     """Return a policy or mixture as at most k+1 weighted trajectories whose mean is exactly its expected outcome.
 
-    Every trajectory can really happen under the plan, and carries its own true probability beside its weight.
+    Every trajectory can happen under the plan, and carries its own true probability beside its weight. ``"expand"`` and
+    ``"flow"`` are the paper's Algorithms 4 and 5; ``"faithful"`` looks among the many sets of trajectories that have the
+    plan's mean for one whose outcomes are distributed like the plan's own.
     ``fits(size)`` says whether this many bytes may be used to keep the values of all steps.
 
     >>> import tradeoff
@@ -43,12 +47,12 @@ def represent(
     found: list[Trajectory] = []
     value = np.zeros(len(process.objectives))
     for share, following in followings:
-        paths, expected = paths_of(process, following, method, order, fits)
+        paths, expected = paths_of(process, following, "expand" if method == "faithful" else method, fits)
         value += share * expected
-        chances = [
-            sum(p * path_probability(process, other, paths, row) for p, other in followings)
+        chances = {
+            row: sum(p * path_probability(process, other, paths, row) for p, other in followings)
             for row in range(len(paths.weights))
-        ]
+        }
         weights += [share * float(weight) for weight in paths.weights]
         found += trajectories(process, paths, chances)
     hypothetical = sum(share for share, part in parts if not process.can_follow(part))
@@ -56,11 +60,68 @@ def represent(
         value += hypothetical * process.origin
         weights.append(hypothetical)
         found.append(Trajectory((process.reference_name,), (), hypothetical, process.origin))
-    return mix(process.objectives, weights, found, value, order=order)
+    lottery = mix(process.objectives, weights, found, value, size=process.largest_total)
+    return _most_faithful(process, followings, hypothetical, lottery, value) if method == "faithful" else lottery
+
+
+def _most_faithful(
+    process: Process,
+    followings: Sequence[tuple[float, Following]],
+    hypothetical: float,
+    lottery: Lottery,
+    value: Vector,
+) -> Lottery:
+    """Return a lottery of the same mean that is as close as can be found to how the plan's outcomes are distributed."""
+    from tradeoff.representation.faithful import Distance, closest
+    from tradeoff.representation.outcomes import draw, outcomes_of
+
+    parts: list[tuple[float, Following | None]] = [*followings]
+    truth = outcomes_of(process, [*parts, (hypothetical, None)] if hypothetical > 0 else parts)
+    drawn = [draw(process, following, max(1, round(share * CANDIDATES)), seed=1) for share, following in followings]
+    shown = len(lottery.trajectories)
+    points = np.concatenate([lottery.outcomes, *(paths.returns for paths in drawn)])
+    _, first = np.unique(points, axis=0, return_index=True)
+    candidates = np.concatenate([np.arange(shown), np.sort(first[first >= shown])])
+    rows, weights, independent = closest(
+        truth, points[candidates], np.arange(shown), lottery.weights, value, len(process.objectives) + 1
+    )
+    rows = candidates[rows]
+    # The weights of the independent ones are worked out again, to the last digit.
+    extra = float(weights[independent:].sum())
+    rest = value - weights[independent:] @ points[rows[independent:]]
+    basis = weights[:independent] > 0
+    try:
+        kept, shares = compress(
+            points[rows[:independent][basis]],
+            weights[:independent][basis] / weights[:independent][basis].sum(),
+            target=rest / (1 - extra),
+        )
+    except ProblemError:  # too ill-conditioned for the search's arithmetic
+        return lottery
+    rows = np.append(rows[:independent][basis][kept], rows[independent:])
+    shares = np.append(shares * (1 - extra), weights[independent:])
+    reach = np.abs(points[rows]).max(axis=0)
+    distance = Distance(truth)
+    exact = bool(np.all(np.abs(shares @ points[rows] - value) <= 1e-13 * reach))
+    if not exact or distance.of(points[rows], shares) >= distance.of(lottery.outcomes, lottery.weights):
+        return lottery
+    stories = []
+    for row in rows.tolist():
+        if row < shown:
+            stories.append(lottery.trajectories[row])
+            continue
+        row -= shown
+        for paths in drawn:
+            if row < len(paths.weights):
+                chance = sum(share * path_probability(process, other, paths, row) for share, other in followings)
+                stories += trajectories(process, paths, {row: chance})
+                break
+            row -= len(paths.weights)
+    return Lottery(tuple(process.objectives), shares, tuple(stories))
 
 
 def paths_of(
-    process: Process, following: Following, method: Method, order: Order, fits: Callable[[int], bool]
+    process: Process, following: Following, method: Method, fits: Callable[[int], bool]
 ) -> tuple[Paths, Vector]:
     """Return the weighted paths of a policy by the method asked for, and V^pi."""
     # Imported here because a catalogue needs neither, nor the compiler behind them.
@@ -68,19 +129,21 @@ def paths_of(
         case "expand":
             from tradeoff.representation.expand import expand
 
-            return expand(process, following, order, fits)
+            return expand(process, following, fits)
         case "flow":
             from tradeoff.representation.flow import decompose
 
-            return decompose(process, following, order)
+            return decompose(process, following)
         case _:
-            raise ArgumentError(f"the method is {method!r}; it must be 'expand' (Algorithm 4) or 'flow' (Algorithm 5)")
+            raise ArgumentError(
+                f"the method is {method!r}; it must be 'expand' (Algorithm 4), 'flow' (Algorithm 5) or 'faithful'"
+            )
 
 
-def trajectories(process: Process, paths: Paths, chances: Sequence[float]) -> tuple[Trajectory, ...]:
-    """Return the paths with the names of their states and actions; they stop where nothing more happens."""
+def trajectories(process: Process, paths: Paths, chances: Mapping[int, float]) -> tuple[Trajectory, ...]:
+    """Return the paths of some rows with the names of their states and actions; they stop where nothing more happens."""
     made = []
-    for row, chance in enumerate(chances):
+    for row, chance in chances.items():
         steps = int(np.count_nonzero(paths.choices[row] >= 0))
         states = tuple(process.states[s] for s in paths.states[row, : steps + 1])
         actions = tuple(process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps))
@@ -106,9 +169,12 @@ def mix(
     found: Sequence[Trajectory],
     value: Vector,
     *,
-    order: Order = "likely",
+    size: ArrayLike = 0.0,
 ) -> Lottery:
-    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged."""
+    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged.
+
+    ``size`` is the size of the amounts that were added up to give the outcomes, as ``compress`` takes it.
+    """
     merged: list[Trajectory] = []
     totals: list[float] = []
     for weight, trajectory in zip(weights, found, strict=True):
@@ -119,5 +185,6 @@ def mix(
         else:
             totals[same] += weight
     shares = np.array(totals)
-    kept, shares = compress(np.array([t.outcome for t in merged]), shares / shares.sum(), order=order, target=value)
+    outcomes = np.array([t.outcome for t in merged])
+    kept, shares = compress(outcomes, shares / shares.sum(), target=value, size=size)
     return Lottery(tuple(objectives), shares, tuple(merged[i] for i in kept))

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tradeoff.kernels import bellman
 from tradeoff.model import Matrix, Vector
-from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.compression import compress
 from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
 
@@ -28,8 +27,7 @@ def values_forwards(process: Process, following: Following, fits: Callable[[int]
         """Return the values at each step of a segment, given those after it."""
         values = [after]
         for step in reversed(range(begin, min(begin + length, horizon))):
-            values.append(np.empty(shape))
-            _evaluate(process, following, step, values[-2], values[-1])
+            values.append(process.policy_values(step, following.chance(step), values[-1]))
         return values[:0:-1]
 
     kept: list[Matrix] = []
@@ -42,31 +40,25 @@ def values_forwards(process: Process, following: Following, fits: Callable[[int]
     yield borders[horizon]
 
 
-def _evaluate(process: Process, following: Following, step: int, after: Matrix, out: Matrix) -> None:
-    """Write the values before a step, given those after it (Eq. 2 of the paper)."""
-    bellman.evaluate_step(*process.layer(step).arrays, following.chance(step), after, out)
-
-
 def expected_return(process: Process, following: Following) -> Vector:
     """Return V^pi, the expected outcome of a policy from its start, in the person's units."""
-    shape = (len(process.states), len(process.objectives))
-    after, now = np.zeros(shape), np.empty(shape)
+    values = np.zeros((len(process.states), len(process.objectives)))
     for step in reversed(range(process.horizon)):
-        _evaluate(process, following, step, after, now)
-        after, now = now, after
+        values = process.policy_values(step, following.chance(step), values)
     states = np.flatnonzero(process.start > 0)
-    value: Vector = process.start[states] @ after[states]
+    value: Vector = process.start[states] @ values[states]
     return value
 
 
-def expand(process: Process, following: Following, order: Order, fits: Callable[[int], bool]) -> tuple[Paths, Vector]:
+def expand(process: Process, following: Following, fits: Callable[[int], bool]) -> tuple[Paths, Vector]:
     """Return at most k+1 weighted paths of a policy, and V^pi, which is their mean return."""
     tails = values_forwards(process, following, fits)
     tail = next(tails)
     states = np.flatnonzero(process.start > 0)
     # Q^(0): one prefix per start state. Every compression meets V^pi itself, so that no error adds up over the steps.
     value: Vector = process.start[states] @ tail[states]
-    kept, weights = compress(tail[states], process.start[states], order=order, target=value)
+    size = process.largest_total
+    kept, weights = compress(tail[states], process.start[states], target=value, size=size)
     states = states[kept]
     returns = np.zeros((len(states), len(process.objectives)))
     history: list[tuple[Int, Int, Int, Int]] = [(np.arange(len(states)), states, states, states)]
@@ -78,7 +70,8 @@ def expand(process: Process, following: Following, order: Order, fits: Callable[
         if going.any():
             grown[going] += branch_rewards(process.layer(step), choice[going], branch[going])
         # J(tau + s): the return so far and what is to be expected from there (Eq. 4).
-        kept, weights = compress(grown + tail[after], _shares(weights[parent] * chance), order=order, target=value)
+        shares = _shares(weights[parent] * chance)
+        kept, weights = compress(grown + tail[after], shares, target=value, size=size)
         states, returns = after[kept], grown[kept]
         history.append((parent[kept], choice[kept], branch[kept], states))
     return _paths(history, weights, returns), value

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.kernels import bellman
 from tradeoff.kernels.flow import take_paths
 from tradeoff.model import Matrix, Vector
-from tradeoff.representation.compress import Order, compress
+from tradeoff.representation.compression import compress
 from tradeoff.representation.expand import expected_return
 from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
@@ -32,7 +31,7 @@ class _Edges:
     supply: Vector
 
 
-def decompose(process: Process, following: Following, order: Order) -> tuple[Paths, Vector]:
+def decompose(process: Process, following: Following) -> tuple[Paths, Vector]:
     """Return at most k+1 weighted paths of a policy, and V^pi, which is their mean return."""
     edges, value = _edges(process, following), expected_return(process, following)
     cursor = edges.edge_ptr[:-1].copy()
@@ -45,11 +44,11 @@ def decompose(process: Process, following: Following, order: Order) -> tuple[Pat
     ):
         kept, weights = np.concatenate([kept, buffer[:found]]), np.concatenate([weights, amounts[:found]])
         total = weights.sum()
-        rows, shares = compress(_returns(edges, kept), weights / total, order=order)
+        rows, shares = compress(_returns(edges, kept), weights / total)
         kept, weights = kept[rows], shares * total
     # The known V^pi is what the last solve meets: what rounding took from the flow is put right here.
     returns = _returns(edges, kept)
-    rows, weights = compress(returns, weights / weights.sum(), order=order, target=value)
+    rows, weights = compress(returns, weights / weights.sum(), target=value, size=process.largest_total)
     kept = kept[rows]
     tail = np.searchsorted(edges.edge_ptr, kept[:, 0], side="right") - 1  # the node each path starts from
     states = np.concatenate([first_state[tail][:, None], edges.state[kept]], axis=1)
@@ -67,7 +66,7 @@ def _returns(edges: _Edges, paths: Int) -> Matrix:
 def _edges(process: Process, following: Following) -> _Edges:
     """Return the flow of a policy (Eq. 8), by pushing probability forward."""
     count, k = len(process.states), len(process.objectives)
-    now = process.start.copy()
+    now = process.start
     nodes = np.flatnonzero(now > 0)
     sources, supply = np.arange(len(nodes)), now[nodes].copy()
     pieces: list[tuple[Int, Int, Vector, Int, Int, Int, Matrix]] = []
@@ -88,8 +87,7 @@ def _edges(process: Process, following: Following) -> _Edges:
         nowhere = np.full(len(ended), -1)
         choice, branch = np.concatenate([choice, nowhere]), np.concatenate([branch, nowhere])
         reward = np.concatenate([reward, np.zeros((len(ended), k))])
-        after = np.zeros(count)
-        bellman.occupancy_step(*layer.moves, chance, now, after)
+        after = process.next_distribution(step, chance, now)
         possible = flow > 0  # a product of tiny probabilities may underflow
         order = np.lexsort((-flow[possible], origin[possible]))
         kept = np.flatnonzero(possible)[order]

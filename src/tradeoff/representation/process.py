@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,6 @@ Int = NDArray[np.int64]
 
 class Step(Protocol):
     """One step of a process: ragged arrays of choices and branches, as ``problems.layer.Layer`` has them."""
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any, Any, Any]:
-        """The arrays that the kernels take, with rewards."""
-
-    @property
-    def moves(self) -> tuple[Any, Any, Any, Any]:
-        """The same without rewards."""
 
     @property
     def state_ptr(self) -> NDArray[np.int32]:
@@ -67,6 +59,9 @@ class Following(Protocol):
     def at(self, step: int, state: int) -> tuple[Int, Vector]:
         """Return the choices that are possible in a state, and their chances."""
 
+    def options(self, step: int, states: Int) -> tuple[Int, Int, Vector]:
+        """Return the possible choices of many states: (row of the state, choice, chance), rows increasing."""
+
 
 class Process(Protocol):
     """A finite-horizon process with vector rewards."""
@@ -91,6 +86,10 @@ class Process(Protocol):
     def actions(self) -> Sequence[str]:
         """The names of the actions."""
 
+    @property
+    def largest_total(self) -> Vector:
+        """No plan earns or costs more than this of each objective: what rounding is relative to."""
+
     def layer(self, step: int) -> Step:
         """Return one step."""
 
@@ -110,6 +109,12 @@ class Process(Protocol):
 
     def follow(self, plan: Plan) -> Following:
         """Return a single policy, ready to be followed."""
+
+    def policy_values(self, step: int, chance: Vector, after: Matrix) -> Matrix:
+        """Return the expected outcome from each state on [S, k] before a step, given that after it (Eq. 2)."""
+
+    def next_distribution(self, step: int, chance: Vector, now: Vector) -> Vector:
+        """Return how likely each state is after a step, given how likely it is before."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Where problems come from: ``load`` finds a bundled example, reads a file, or asks another library.
 
-Each source is a module of its own, imported when it is first needed. A source is one function ``read_...(name, *,
-options)``; the tables below say which function reads what.
+Each source is a function ``read(name, *, options)`` or ``read(name, options: SomeDataclass)`` in a module that is imported
+when it is first needed. The tables below list those of this package; other distributions add theirs by entry points of the
+group ``tradeoff.sources`` (docs/how-to/new-source.md).
 """
 
 from __future__ import annotations
@@ -9,38 +10,42 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
 AnyProblem: TypeAlias = Catalogue | MDP | PointSet
+Reader: TypeAlias = Callable[..., AnyProblem]
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+GROUP = "tradeoff.sources"  # of entry points
 
-# What is written before the colon of "scheme:name", and the function in this package that reads it.
+# The scheme of "scheme:name", and the function in this package that reads it.
 SCHEMES = {
-    "file": "files.read",
-    "npz": "npz.read",
-    "table": "spreadsheets.read_table",
-    "log": "logged.read_log",
-    "minari": "logged.read_minari",
-    "gym": "environments.read_gym",
-    "mo-gym": "environments.read_mo_gym",
-    "network": "networks.read_network",
-    "umb": "umb.read_umb",
-    "prism": "checkers.read_prism",
-    "jani": "checkers.read_jani",
-    "drn": "checkers.read_drn",
-    "explicit": "checkers.read_explicit",
+    "file": "files.reading.read",
+    "npz": "files.npz.read",
+    "table": "tables.catalogues.read_table",
+    "log": "tables.logged.read_log",
+    "minari": "tables.logged.read_minari",
+    "gym": "environments.reading.read_gym",
+    "mo-gym": "environments.reading.read_mo_gym",
+    "network": "networks.reading.read_network",
+    "umb": "checkers.umb.read_umb",
+    "prism": "checkers.storm.read_prism",
+    "jani": "checkers.storm.read_jani",
+    "drn": "checkers.storm.read_drn",
+    "explicit": "checkers.storm.read_explicit",
     "python": "code.read_python",
 }
 
-# Files are known by how their names end.
+# The scheme of a file, by the end of its name.
 SUFFIXES = {
     ".toml": "file", ".json": "file", ".npz": "npz",
     ".csv": "table", ".tsv": "table", ".xlsx": "table", ".parquet": "table",
@@ -50,12 +55,16 @@ SUFFIXES = {
 
 # Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
 OBJECTS = {
-    ("networkx", "Graph"): "networks.from_graph",
-    ("gymnasium", "Env"): "environments.from_environment",
-    ("minari", "MinariDataset"): "logged.from_minari",
+    ("networkx", "Graph"): "networks.reading.from_graph",
+    ("gymnasium", "Env"): "environments.reading.from_environment",
+    ("minari", "MinariDataset"): "tables.logged.from_minari",
 }
 
-NAMES_OF_FILES = {"file", "npz", "table", "log", "network", "umb", "prism", "jani", "drn", "explicit"}
+NAMES_OF_FILES = set(SUFFIXES.values()) | {"log"}
+
+# Reading these imports modules that the name chooses, or calls their code. The others only read data: files are parsed,
+# Storm builds models in a process of its own, and a Minari dataset is refused if its environment would have to be made.
+RUN_CODE = {"python", "gym", "mo-gym"}
 
 
 def examples() -> list[str]:
@@ -68,36 +77,67 @@ def load(source: object, **options: Any) -> AnyProblem:
 
     It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
     an object of another library: a networkx graph, a gymnasium environment, anything with ``best(weights)``.
-    ``options`` are the source's own; what it does not know is refused.
+    ``options`` are the source's own; an unknown one is refused.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
     if not isinstance(source, str | Path):
-        return _call(_reader_of_object(source), source, options)
+        return _call(_built_in(_reader_of_object(source)), source, options)
     if isinstance(source, str) and source in examples():
-        return _call("files.read", EXAMPLES / f"{source}.toml", options, source)
-    scheme, colon, name = str(source).partition(":")
-    if isinstance(source, str) and colon and scheme in SCHEMES:
-        if scheme not in NAMES_OF_FILES:
-            return _call(SCHEMES[scheme], name, options)
-        path: Path = Path(name)
-    else:
-        scheme, path = "", Path(source)
+        return _call(_built_in(SCHEMES["file"]), EXAMPLES / f"{source}.toml", options, source)
+    scheme, name = _split(source)
+    if scheme in SCHEMES and scheme not in NAMES_OF_FILES:
+        return _call(_built_in(SCHEMES[scheme]), name, options)
+    if scheme and scheme not in SCHEMES:
+        return _call(_registered(plugins()[scheme]), name, options)
+    path = Path(name)
     try:
         _check_file(path)
-        return _call(SCHEMES[scheme or _scheme_of_file(path)], path, options)
+        return _call(_built_in(SCHEMES[scheme]) if scheme else _reader_of_file(path), path, options)
     except OSError as error:
         shown = str(source) if len(str(source)) <= 300 else str(source)[:297] + "..."
         raise ProblemError(f"{shown} cannot be read: {error.strerror}; check the name and the permissions") from None
 
 
+def runs_code(source: str | Path) -> bool:
+    """Return whether ``load(source)`` would import or call code that the name chooses.
+
+    A name that comes from a file, a log or a database must not be loaded where this is true: only from the command
+    line, or from Python. Sources of other distributions count as code, since nothing is known about them.
+
+    >>> runs_code("python:os:abort"), runs_code("gym:FrozenLake-v1"), runs_code("coffee"), runs_code("python.toml")
+    (True, True, False, False)
+    """
+    if isinstance(source, str) and source in examples():
+        return False
+    scheme, name = _split(source)
+    suffix = Path(name).suffix.lower()
+    if scheme:
+        return scheme in RUN_CODE or scheme not in SCHEMES
+    return bool(suffix) and suffix not in SUFFIXES and suffix in plugins()
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Return the sources of other distributions by their scheme, or by the end of file names (".corridor")."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _split(source: str | Path) -> tuple[str, str]:
+    """Return the scheme of a source, "" for a file, and its name."""
+    scheme, colon, name = str(source).partition(":")
+    if isinstance(source, str) and colon and (scheme in SCHEMES or (scheme and scheme in plugins())):
+        return scheme, name
+    return "", str(source)
+
+
 def _check_file(path: Path) -> None:
     scheme, colon, _ = str(path).partition(":")
     if not path.exists() and colon and scheme.replace("-", "").isalpha() and len(scheme) > 1:
+        known = [*SCHEMES, *(name for name in plugins() if not name.startswith("."))]
         raise ProblemError(
-            f"there is no file {str(path)!r}, and {scheme!r} is not the name of a kind of source; before the colon can "
-            f"stand: {', '.join(SCHEMES)}"
+            f"there is no file {str(path)!r}, and no kind of source is called {scheme!r}; before the colon, write one of: "
+            f"{', '.join(known)}"
         )
     if not path.exists():
         raise ProblemError(
@@ -109,11 +149,15 @@ def _check_file(path: Path) -> None:
         raise ProblemError(f"{str(path)!r} is a device or a pipe, which has no end; name a file")
 
 
-def _scheme_of_file(path: Path) -> str:
+def _reader_of_file(path: Path) -> Reader:
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ProblemError(f"{path}: files ending in {suffix!r} are not known; known are {', '.join(SUFFIXES)}")
-    return SUFFIXES[suffix]
+    if suffix in SUFFIXES:
+        return _built_in(SCHEMES[SUFFIXES[suffix]])
+    others = plugins()
+    if suffix in others and suffix:
+        return _registered(others[suffix])
+    known = [*SUFFIXES, *(name for name in others if name.startswith("."))]
+    raise ProblemError(f"{path}: files ending in {suffix!r} are not known; known are {', '.join(known)}")
 
 
 def _reader_of_object(source: object) -> str:
@@ -128,16 +172,48 @@ def _reader_of_object(source: object) -> str:
     )
 
 
-def _call(reader: str, source: Any, options: dict[str, Any], name: str | None = None) -> AnyProblem:
-    """Call the function that reads this kind of source, with options that it knows."""
-    module, _, function = reader.partition(".")
-    read: Callable[..., AnyProblem] = getattr(import_module(f"tradeoff.sources.{module}"), function)
-    known = [p.name for p in inspect.signature(read).parameters.values() if p.kind is p.KEYWORD_ONLY]
+def _built_in(reader: str) -> Reader:
+    """Return a function of this package, whose module is imported now."""
+    module, _, function = reader.rpartition(".")
+    found: Reader = getattr(import_module(f"tradeoff.sources.{module}"), function)
+    return found
+
+
+def _registered(point: EntryPoint) -> Reader:
+    """Return the function that another distribution registered."""
+    try:
+        found: Reader = point.load()
+    except TradeoffError:
+        raise
+    except Exception as error:
+        origin = f" of the distribution {point.dist.name!r}" if point.dist else ""
+        raise ProblemError(
+            f"the source {point.name!r}{origin} ({point.value}) cannot be imported: {type(error).__name__}: {error}; "
+            "install it again, or tell its authors"
+        ) from error
+    return found
+
+
+def _call(read: Reader, source: Any, options: dict[str, Any], name: str | None = None) -> AnyProblem:
+    """Call a reader with options that it knows."""
+    kind, known = _options_of(read)
     for option in options:
         if option not in known:
             advice = f"it knows {', '.join(known)}" if known else "it takes none"
             raise ArgumentError(f"{option!r} is not an option of the source {name or str(source)!r:.120}; {advice}")
-    return read(source, **options)
+    return read(source, **options) if kind is None else read(source, kind(**options))
+
+
+def _options_of(read: Reader) -> tuple[Callable[..., Any] | None, list[str]]:
+    """Return the dataclass of a reader's options, None if they are keywords, and their names."""
+    parameters = list(inspect.signature(read).parameters.values())
+    named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    if len(parameters) != 2 or named:
+        return None, named
+    kind = parameters[1].annotation
+    if isinstance(kind, str):
+        kind = getattr(sys.modules[read.__module__], kind)
+    return kind, [field.name for field in fields(kind)]
 
 
 def save(problem: AnyProblem, path: str | Path) -> None:
@@ -145,17 +221,17 @@ def save(problem: AnyProblem, path: str | Path) -> None:
 
     An earlier file of that name is replaced together with its tables; a table that is not its own is never touched.
     """
-    from tradeoff.sources import files, npz
+    from tradeoff.sources.files import npz, writing
 
     path = Path(path)
-    if isinstance(problem, PointSet):
-        raise ProblemError(f"{path} cannot be written: {problem.name!r} is an optimiser, which only its program knows")
+    if isinstance(problem, PointSet) or not problem.storable:
+        raise ProblemError(f"{path} cannot be written: {problem.name!r} is something that only its program knows")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():
                 raise ProblemError(f"{path} cannot be written: there is no folder {str(path.parent)!r}; make it first")
             case ".toml" | ".json":
-                files.write(problem, path)
+                writing.write(problem, path)
             case ".npz":
                 npz.write(problem, path)
             case suffix:

@@ -1,4 +1,4 @@
-"""Problems that a Python program makes: ``python:module:name``, or any object with ``best(weights)``."""
+"""Problems made by a Python program: ``python:module:name``, or any object with ``best(weights)``."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import Objective
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
+from tradeoff.problem import ScaledProblem
 from tradeoff.problems.pointset import GAP, PointSet
-from tradeoff.sources.options import flag, wishes
+from tradeoff.sources.options import flag, parse_objectives
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
-OURS = (Catalogue, MDP, PointSet)
+OURS = ScaledProblem  # a class of one's own that derives from it is a problem as it is
 
 
 def read_python(name: str, *, objectives: object = None, both_ways: object = None) -> AnyProblem:
@@ -84,7 +83,7 @@ def from_object(source: Any, *, objectives: object = None, both_ways: object = N
     if isinstance(source, OURS):
         if objectives is not None or both_ways is not None:
             raise ArgumentError(f"{source!r} has its objectives already; leave out objectives and both_ways")
-        return source
+        return cast("AnyProblem", source)
     if not callable(getattr(source, "best", None)):
         raise ProblemError(f"{source!r:.80} has no method best(weights); see tradeoff.PointSet")
     given: Any = getattr(source, "objectives", None) if objectives is None else objectives
@@ -110,14 +109,14 @@ def from_object(source: Any, *, objectives: object = None, both_ways: object = N
 
 
 def _objectives(given: Any) -> tuple[list[Objective], list[str]]:
-    """Return objectives that are given as such, as texts "price:min", or as a mapping; and what had to be assumed."""
+    """Return the given objectives (as such, as texts "price:min", or as a mapping) and notes on what was assumed."""
     found: list[Objective] = []
     notes: list[str] = []
     for part in [given] if isinstance(given, str | Mapping) else given:
         if isinstance(part, Objective):
             found.append(part)
             continue
-        for name, goal in wishes(part).items():
+        for name, goal in parse_objectives(part).items():
             found.append(Objective(name, "", goal or "max"))
             if goal is None:
                 notes.append(f"more {name} is taken to be better, because nothing else was said")

@@ -1,4 +1,4 @@
-"""Options of sources: from the command line they come as texts, from Python as what they are."""
+"""Options of sources: texts from the command line, values from Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 
-Wishes = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
+Goals = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
@@ -68,15 +68,15 @@ def listed(name: str, value: object) -> list[str]:
     return parts
 
 
-def wishes(value: object) -> Wishes:
-    """Return which objectives are wanted, and their direction where it is said: ``price:min,battery:max``.
+def parse_objectives(value: object) -> Goals:
+    """Return the chosen objectives and their directions, None where it is not given: ``price:min,battery:max``.
 
     From Python it may also be a mapping of names to directions, or a sequence of names or ``Objective``.
 
-    >>> wishes("price:min, battery")
+    >>> parse_objectives("price:min, battery")
     {'price': 'min', 'battery': None}
     """
-    found: Wishes = {}
+    found: Goals = {}
     given: Iterable[Any]
     if isinstance(value, Mapping):
         given = [f"{name}:{goal}" if goal else str(name) for name, goal in value.items()]
@@ -98,7 +98,7 @@ def wishes(value: object) -> Wishes:
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:
-    """Return an optional library, or say how to install it."""
+    """Return an optional library; if it is missing, say how to install it."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -1,69 +1,90 @@
-"""What every store is: logs of events in folders, to which events are only ever added."""
+"""What a store is: logs of events in folders, to which events are only ever added."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
+from tradeoff.log import Event
 
-# Folders and logs are called by what is safe in a file name, an address and a shell.
-NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")  # safe in a file name, a URL and a shell
+BACKGROUND_THREADS = 16
 
 Events = Sequence[Mapping[str, Any]]
 
 
 class ConflictError(StoreError):
-    """Somebody else was quicker: the log is longer than the writer believed, or there already."""
+    """The log has changed since the writer last read it, or a log of that name exists already."""
 
 
 class MissingError(StoreError):
     """There is no such log."""
 
 
-class Store(Protocol):
-    """Logs of events. What ``create`` and ``append`` have taken is durable when they return; nothing is ever changed.
+class InUseError(StoreError):
+    """Another process has the store or file open for writing."""
 
-    A store is safe to use from several threads.
+
+class DamagedError(StoreError):
+    """A log exists but cannot be read. The message says why, and never names the log: its name can be a secret."""
+
+
+Log = list[Event] | DamagedError
+
+
+class Store(Protocol):
+    """Logs of events. Subclass it and implement ``create``, ``append``, ``read`` and ``names``.
+
+    Events are durable when ``create`` or ``append`` returns, and never change afterwards. All methods can be called from
+    several threads. ``tradeoff.testing.check_store`` checks an implementation.
     """
 
+    @abstractmethod
     def create(self, folder: str, name: str, events: Events) -> None:
-        """Begin a log with these events; raise a ConflictError if there is one of that name."""
+        """Begin a log with at least one event; raise a ConflictError if it exists."""
 
+    @abstractmethod
     def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
-        """Add events to a log that holds ``after`` events; raise a ConflictError if it holds more by now."""
+        """Add events to a log of exactly ``after`` events; raise a ConflictError if its length differs."""
 
+    @abstractmethod
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
-        """Return the events of a log, without the first ``after``; raise a MissingError if there is none."""
+        """Return the events of a log without the first ``after``; raise a MissingError or a DamagedError."""
 
+    @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """Return the names of a folder's logs in the order they were begun."""
+        """Return the names of a folder's logs, oldest first."""
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder by name, in the order they were begun."""
+    def append_later(self, folder: str, name: str, events: Events, *, after: int) -> Future[None]:
+        """Append without waiting; the future ends when the events are durable, or with the error of ``append``."""
+        return _background().submit(self.append, folder, name, events, after=after)
+
+    def logs(self, folder: str) -> dict[str, Log]:
+        """Return all logs of a folder by name, oldest first.
+
+        A log that cannot be read is represented by its DamagedError, so that it does not hide the others.
+        """
+        return {name: or_damaged(self.read, folder, name) for name in self.names(folder)}
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, oldest first; 0 if it cannot be read."""
+        return {name: len(log) if isinstance(log, list) else 0 for name, log in self.logs(folder).items()}
 
     @property
     def shared(self) -> bool:
-        """Whether other processes may write at the same time."""
+        """Whether several processes can have this store open and write to it."""
+        return False
 
     def close(self) -> None:
-        """Let go of everything; doing so twice is no harm."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class Closing:
-    """Makes a store with ``close`` usable in ``with``."""
-
-    def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources; calling it again does nothing."""
+        return
 
     def __enter__(self) -> Self:
         return self
@@ -74,52 +95,64 @@ class Closing:
         self.close()
 
 
+@cache
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(BACKGROUND_THREADS, thread_name_prefix="tradeoff store")
+
+
 def check_name(what: str, name: str) -> str:
-    """Return the name of a folder or log, checked."""
+    """Return the name of a folder or log; raise an ArgumentError if it is not safe to use."""
     if not NAME.fullmatch(name):
-        raise ArgumentError(
-            f"the {what} {name[:140]!r} has a name that cannot be kept; use at most 128 letters, digits, - and _"
-        )
+        raise ArgumentError(f"the {what} name {name[:140]!r} is not allowed; use 1 to 128 letters, digits, - and _")
     return name
 
 
+def check_new(folder: str, name: str, events: Events) -> tuple[str, str]:
+    """Return the folder and the name of a new log; raise an ArgumentError if it cannot be created."""
+    if not events:
+        raise ArgumentError("a new log needs at least one event")
+    return check_name("folder", folder), check_name("log", name)
+
+
+def lines_of(events: Events) -> list[str]:
+    """Return events as JSON texts without line breaks; raise a ValueError or TypeError for what JSON cannot hold."""
+    return [json.dumps(dict(event), allow_nan=False) for event in events]
+
+
+def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Event]:
+    """Return the events of a log from (position, JSON text), of which the first should be at position ``after``.
+
+    Raise a DamagedError if one is missing or is not a JSON object.
+    """
+    events: list[Event] = []
+    for expected, (position, text) in enumerate(rows, start=after):
+        if position != expected:
+            raise DamagedError(f"event {expected + 1} of the log is missing")
+        try:
+            event = json.loads(str(text).encode())  # encoded strictly: what was not UTF-8 must not pass as text
+        except (ValueError, RecursionError) as error:
+            raise DamagedError(f"event {position + 1} of the log is not JSON ({error})") from None
+        if not isinstance(event, dict):
+            raise DamagedError(f"event {position + 1} of the log is not a JSON object")
+        events.append(event)
+    if not events and not after:
+        raise DamagedError("the log has no events")
+    return events
+
+
+def or_damaged(read: Callable[..., list[Event]], *arguments: Any) -> Log:
+    """Return what ``read(*arguments)`` returns, or the DamagedError it raises."""
+    try:
+        return read(*arguments)
+    except DamagedError as error:
+        return error
+
+
 def missing(folder: str, name: str) -> MissingError:
-    """Return the error for a log that is not there."""
-    return MissingError(f"there is no {name!r} in {folder!r}")
+    """Return the error for a log that does not exist."""
+    return MissingError(f"there is no log {name!r} in {folder!r}")
 
 
 def conflict(folder: str, name: str) -> ConflictError:
-    """Return the error for a log that has moved on."""
-    return ConflictError(f"{name!r} in {folder!r} was written by somebody else in the meantime; read it again")
-
-
-def open_store(address: str, *, write: bool = True) -> Store:
-    """Return the store at an address.
-
-    ``memory:`` forgets everything, ``folder:PATH`` keeps a file of JSON lines per log, ``sqlite:///PATH`` one database
-    file for one server, ``postgresql://...`` a database for several. Without ``write`` nothing can be added, and an
-    SQLite file that a server holds can be read all the same.
-
-    >>> with open_store("memory:") as store:
-    ...     store.create("people", "ann", [{"event": "header"}])
-    ...     store.names("people")
-    ['ann']
-    """
-    kind, _, rest = address.partition(":")
-    match kind:
-        case "memory":
-            from tradeoff.stores.memory import Memory
-
-            return Memory()
-        case "folder":
-            from tradeoff.stores.folder import Folder
-
-            return Folder(rest)
-        case "sqlite" | "postgresql" | "postgresql+psycopg":
-            from tradeoff.stores.sql import Sql
-
-            return Sql(address, write=write)
-    raise ArgumentError(
-        f"there is no store {address.rpartition('@')[2]!r:.200}; "
-        "use sqlite:///FILE, postgresql://USER@HOST/DATABASE, folder:PATH or memory:"
-    )
+    """Return the error for a log that has changed since it was read."""
+    return ConflictError(f"the log {name!r} in {folder!r} was changed by another writer; read it again")

@@ -1,32 +1,41 @@
-"""A store of plain files: one file of JSON lines per log, which any text editor can read."""
+"""A store of plain files: one file of JSON lines per log, readable with any text editor."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
 
 from tradeoff.errors import StoreError
-from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.log import Event
+from tradeoff.stores.base import (
+    DamagedError,
+    Events,
+    InUseError,
+    Store,
+    check_name,
+    check_new,
+    conflict,
+    missing,
+)
 from tradeoff.stores.jsonlines import LONGEST_HEADER, JsonLines
 
-PATIENCE = 10  # seconds to wait for a file that another process holds
+TIMEOUT = 10  # seconds to wait for a file that another process has locked
 
 
-class Folder(Closing):
-    """Logs as files ``PATH/folder/name.jsonl``; a file is held only while it is read or written."""
+class FolderStore(Store):
+    """Logs as files ``PATH/folder/name.jsonl``. A file is locked only while it is read or written."""
 
     def __init__(self, path: str | Path) -> None:
         if not str(path):
-            raise StoreError("a store of files needs a folder; write folder:PATH")
+            raise StoreError("the address of a store of files needs a path: folder:PATH")
         self.path = Path(path)
-        self._lock = threading.Lock()  # a file can be held once only, by this process too
+        self._lock = threading.Lock()  # a file can be locked once, also within this process
 
     def create(self, folder: str, name: str, events: Events) -> None:
         """Begin a log."""
-        check_name("folder", folder), check_name("log", name)
-        path = self._file(folder, name)
+        path = self._file(*check_new(folder, name, events))
         with self._lock:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,52 +47,64 @@ class Folder(Closing):
                 log.append(events)
 
     def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
-        """Add to a log."""
+        """Add events to a log."""
         with self._lock, self._opened(folder, name) as log:
             if len(log.read()) != after:
                 raise conflict(folder, name)
             log.append(events)
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
-        """Return a log's events."""
-        with self._lock, self._opened(folder, name) as log:
-            return log.read()[after:]
+        """Return the events of a log."""
+        with self._lock:
+            try:
+                with self._opened(folder, name) as log:
+                    return log.read()[after:]
+            except DamagedError as error:
+                raise DamagedError(str(error).replace(str(self._file(folder, name)), "the file")) from None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of a folder's logs, the oldest first."""
-        return list(self.logs(folder))
-
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder, the oldest first by the time in their header."""
+        """Return the names of a folder's logs, the oldest first by the time in their header."""
         check_name("folder", folder)
-        found = [path.stem for path in (self.path / folder).glob("*.jsonl") if _begun(path)]
-        read = {name: self.read(folder, name) for name in found}
-        return {name: read[name] for name in sorted(found, key=lambda n: (str(read[n][0].get("time", "")), n))}
+        headers = {path.stem: _header(path) for path in (self.path / folder).glob("*.jsonl")}
+        begun = {name: _time(header) for name, header in headers.items() if header is not None}
+        return sorted(begun, key=lambda name: (begun[name], name))
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, by counting complete lines."""
+        return {name: self._file(folder, name).read_bytes().count(b"\n") for name in self.names(folder)}
 
     @property
     def shared(self) -> bool:
-        """Whether other processes may write at the same time."""
+        """Whether several processes can write to the store."""
         return True
 
     def _file(self, folder: str, name: str) -> Path:
         return self.path / folder / f"{name}.jsonl"
 
     def _opened(self, folder: str, name: str) -> JsonLines:
-        check_name("folder", folder), check_name("log", name)
-        path = self._file(folder, name)
+        path = self._file(check_name("folder", folder), check_name("log", name))
         if not path.is_file() or not path.stat().st_size:
             raise missing(folder, name)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             try:
                 return JsonLines.open(path)
-            except StoreError as error:  # another process reads or writes it, which takes no time
-                if "in use" not in str(error) or time.monotonic() > deadline:
+            except InUseError:  # another process is reading or writing it, for a moment
+                if time.monotonic() > deadline:
                     raise
             time.sleep(0.01)
 
 
-def _begun(path: Path) -> bool:
-    """Return whether a log's header is whole: a crash may have come before it was, and then nobody was told of the log."""
+def _header(path: Path) -> bytes | None:
+    """Return the first line of a log, or None if a crash interrupted it: such a log was never acknowledged."""
     with path.open("rb") as file:
-        return b"\n" in file.read(LONGEST_HEADER)
+        line, newline, _ = file.read(LONGEST_HEADER).partition(b"\n")
+    return line if newline else None
+
+
+def _time(header: bytes) -> str:
+    """Return the time in a header, or nothing if it is damaged."""
+    try:
+        return str(json.loads(header)["time"])
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return ""

@@ -1,7 +1,8 @@
 """A log of events as a file of JSON lines, to which lines are only ever added.
 
 An event is on the disk when ``append`` returns. A line that a crash left unfinished was never acknowledged: it is not
-read, and cut off when the next event is written. Only one process at a time can hold a file.
+read, and cut off when the next event is written. Every line has a checksum (``tradeoff.log.lines``). Only one process at a
+time can hold a file.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tradeoff.errors import LogError, StoreError
-from tradeoff.interview import Event, read_log
+from tradeoff.log import Event, Lines, unfinished
+from tradeoff.stores.base import DamagedError, InUseError
 
 # A log begins with a short header; of a file that is something else no more than this is looked at.
 LONGEST_HEADER = 1 << 20
@@ -48,6 +51,7 @@ class JsonLines:
             raise
         self._end: int | None = None  # where the last whole event ends; unknown until read
         self._before = b""  # what must come between that and the next
+        self._lines = Lines()
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
@@ -60,7 +64,7 @@ class JsonLines:
                 "another file"
             )
         store._end = 0
-        _sync_folder(store.path.parent)
+        sync_folder(store.path.parent)
         return store
 
     @classmethod
@@ -86,7 +90,9 @@ class JsonLines:
         except (ValueError, RecursionError):
             header = None
         if not isinstance(header, dict) or header.get("event") != "header":
-            raise StoreError(f"{self.path} is not a log of answers (its first line is no header); it was left as it is")
+            raise DamagedError(
+                f"{self.path} is not a log of answers (its first line is not a header); it was left as it is"
+            )
 
     # --- reading and writing ------------------------------------------------------------------------------------------
 
@@ -96,25 +102,28 @@ class JsonLines:
         with os.fdopen(self._descriptor, "rb", closefd=False) as file:
             content = file.read()
         end = content.rfind(b"\n") + 1
+        whole = not unfinished(content[end:].decode("utf-8", errors="replace"))  # only the line's end may be missing
+        lines = Lines()
         try:
-            events = read_log(content[:end].decode("utf-8"))
+            events = lines.read((content if whole else content[:end]).decode("utf-8"))
         except LogError as error:
-            raise StoreError(f"{self.path}: {error}") from None
+            raise DamagedError(f"{self.path}: {error}") from None
         except UnicodeDecodeError as error:
-            raise StoreError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
-        last = read_log(content[end:].decode("utf-8", errors="replace"))  # a whole event may lack its line's end
-        self._end, self._before = (len(content), b"\n") if last else (end, b"")
-        return events + last
+            raise DamagedError(f"{self.path}: byte {error.start + 1} is not text; the log is damaged there") from None
+        self._lines = lines
+        self._end, self._before = (len(content), b"\n") if whole else (end, b"")
+        return events
 
     def append(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Write the events and return when they are on the disk; on failure the file is as it was before."""
-        data = b"".join(json.dumps(dict(event), allow_nan=False).encode() + b"\n" for event in events)
-        if not data:
+        events = list(events)
+        if not events:
             return
         if self._end is None:
             self.read()
         assert self._end is not None
-        data = self._before + data
+        lines = copy(self._lines)
+        data = self._before + lines.write(events).encode()
         try:
             os.ftruncate(self._descriptor, self._end)  # a line that was left unfinished
             os.lseek(self._descriptor, self._end, os.SEEK_SET)
@@ -126,7 +135,7 @@ class JsonLines:
                 f"the last answer was not saved, because {self.path} cannot be written: {error.strerror}; "
                 "put that right and resume: everything before it is there"
             ) from error
-        self._end, self._before = self._end + len(data), b""
+        self._end, self._before, self._lines = self._end + len(data), b"", lines
 
     def _take_back(self) -> None:
         assert self._end is not None
@@ -136,7 +145,7 @@ class JsonLines:
     # --- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the file; doing so twice is no harm."""
+        """Close and unlock the file; calling it again does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -156,44 +165,44 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def hold(path: Path, taken: str) -> int:
-    """Return an open file that only one process at a time can have; raise a StoreError that begins with ``taken``."""
+def lock_file(path: Path, taken: str) -> int:
+    """Return a descriptor of a file that this process alone has open; raise an InUseError with the message ``taken``."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}; name a place that can be written") from error
+        raise StoreError(f"cannot write {path}: {error.strerror}; use a folder that can be written") from error
     try:
         _lock(descriptor, path)
-    except StoreError:
+    except InUseError:
         os.close(descriptor)
-        raise StoreError(f"{taken}; end that one first") from None
+        raise InUseError(f"{taken}; end that one first") from None
     return descriptor
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    """Hold the file until it is closed; raise a StoreError if another process does."""
+    """Lock the file until it is closed; raise an InUseError if another process has locked it."""
     try:
         if sys.platform == "win32":
             import msvcrt
 
-            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # locks there are mandatory: lock a byte nobody reads
+            os.lseek(descriptor, 1 << 40, os.SEEK_SET)  # locks are mandatory on Windows: lock a byte that is never read
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise StoreError(
+        raise InUseError(
             f"{path} is in use by another process (another interview is being written to it); end that one, or choose "
             "another file"
         ) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a new file's name as durable as its content; Windows has no such thing and needs none."""
+def sync_folder(folder: Path) -> None:
+    """Make the name of a new file as durable as its content; Windows needs no such call."""
     if sys.platform == "win32":
         return
-    with contextlib.suppress(OSError):  # some network file systems cannot, and the folder may not be readable
+    with contextlib.suppress(OSError):  # not supported by some network file systems; the folder may be unreadable
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -1,16 +1,16 @@
-"""A store that lasts as long as the program: for tests and for trying things out."""
+"""A store that is lost when the program ends, for tests and experiments."""
 
 from __future__ import annotations
 
 import json
 import threading
 
-from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
+from tradeoff.log import Event
+from tradeoff.stores.base import Events, Store, check_new, conflict, lines_of, missing
 
 
-class Memory(Closing):
-    """Logs in memory. Events are kept as text, so that nobody holds a part of one."""
+class InMemoryStore(Store):
+    """Logs in memory. Events are kept as text, so that a caller cannot change them afterwards."""
 
     def __init__(self) -> None:
         self._logs: dict[tuple[str, str], list[str]] = {}
@@ -18,16 +18,15 @@ class Memory(Closing):
 
     def create(self, folder: str, name: str, events: Events) -> None:
         """Begin a log."""
-        key = check_name("folder", folder), check_name("log", name)
-        lines = [json.dumps(dict(event), allow_nan=False) for event in events]
+        key, lines = check_new(folder, name, events), lines_of(events)
         with self._lock:
             if key in self._logs:
                 raise conflict(folder, name)
             self._logs[key] = lines
 
     def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
-        """Add to a log."""
-        lines = [json.dumps(dict(event), allow_nan=False) for event in events]
+        """Add events to a log."""
+        lines = lines_of(events)
         with self._lock:
             log = self._log(folder, name)
             if len(log) != after:
@@ -35,7 +34,7 @@ class Memory(Closing):
             log += lines
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
-        """Return a log's events."""
+        """Return the events of a log."""
         with self._lock:
             return [json.loads(line) for line in self._log(folder, name)[after:]]
 
@@ -44,14 +43,10 @@ class Memory(Closing):
         with self._lock:
             return [name for where, name in self._logs if where == folder]
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder."""
-        return {name: self.read(folder, name) for name in self.names(folder)}
-
-    @property
-    def shared(self) -> bool:
-        """Whether other processes may write at the same time."""
-        return False
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has."""
+        with self._lock:
+            return {name: len(lines) for (where, name), lines in self._logs.items() if where == folder}
 
     def _log(self, folder: str, name: str) -> list[str]:
         if (folder, name) not in self._logs:

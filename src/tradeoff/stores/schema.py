@@ -1,4 +1,4 @@
-"""The tables of a database, and how an older one becomes a newer one (Alembic; see ``migrations/versions``)."""
+"""The tables of a database, and their upgrades (Alembic; see ``migrations/versions``)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ events_table = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
 )
 
-# Programs of one database wait for each other while one of them changes its tables (PostgreSQL; any number will do).
+# The key of the lock that a process holds while it changes the tables (PostgreSQL; the number is arbitrary).
 UPGRADE_LOCK = 7_347_301
 
 
 def check_schema(engine: Engine, where: str, *, upgrade: bool) -> None:
-    """Make the tables of a new database, bring an older one up to date, and refuse what is not ours."""
+    """Create the tables of a new database, upgrade an older one, and raise a StoreError for any other."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     script = ScriptDirectory.from_config(config)
@@ -53,12 +53,12 @@ def check_schema(engine: Engine, where: str, *, upgrade: bool) -> None:
             return
         if found is None and set(sa.inspect(connection).get_table_names()) & {"logs", "events"}:
             raise StoreError(
-                f"{where} holds tables called logs or events that are not ours; it was left as it is: name another database"
+                f"{where} has tables named logs or events that are not ours; it was not changed: use another database"
             )
         if found is not None and found not in {revision.revision for revision in script.walk_revisions()}:
             raise StoreError(
-                f"{where} was written by a newer version of tradeoff (its tables are of version {found!r}, this one knows "
-                f"{newest!r}); it was left as it is: upgrade tradeoff"
+                f"{where} was written by a newer version of tradeoff (version {found!r} of the tables; this one "
+                f"supports {newest!r}); it was not changed: upgrade tradeoff"
             )
         if not upgrade:
             problem = "holds nothing of tradeoff's" if found is None else f"is of the older version {found!r}"

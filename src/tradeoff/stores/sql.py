@@ -1,16 +1,16 @@
-"""A store in a database: SQLite in a file of its own for one server, PostgreSQL for several.
+"""A store in a database: an SQLite file for one server, PostgreSQL for several.
 
-All writing goes through one thread and one connection. What has come in while the last transaction was being made durable
-goes into the next one together, so that a disk that needs four milliseconds for a commit serves more than 250 people a
-second; nobody is told "saved" before the commit that holds their events has returned.
+All writes go through one thread and one connection. Writes that arrive during a commit are combined in the next one, so that
+a disk with four milliseconds per commit serves more than 250 people a second. A write is reported as saved only after the
+commit that contains it has returned.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
+import logging
 import queue
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -24,26 +24,37 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
-from tradeoff.stores.base import Closing, Events, check_name, conflict, missing
-from tradeoff.stores.jsonlines import hold
-from tradeoff.stores.schema import VERSION_TABLE, check_schema, events_table, logs_table
+from tradeoff.log import Event
+from tradeoff.stores.base import (
+    Events,
+    Log,
+    Store,
+    check_new,
+    conflict,
+    events_from,
+    lines_of,
+    missing,
+    or_damaged,
+)
+from tradeoff.stores.schema import check_schema, events_table, logs_table
+from tradeoff.stores.sqlite_file import TIMEOUT, SqliteFile, connect
 
-TOGETHER = 256  # writes that go into one transaction at most
-READERS = 8  # connections for reading
-GLANCE = 0.5  # seconds after which one looks whether the writer is still there
-PATIENCE = 10  # seconds to wait for a database that another program holds
+log = logging.getLogger("tradeoff.stores")
 
-REMEMBERED = 20_000  # logs whose length is remembered
+MAX_BATCH = 256  # writes in one transaction
+CONNECTIONS = 10  # at most, the writer's included
+POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
+IDLE = 1.0  # seconds without a write after which the writer tidies up
+MAX_LENGTHS = 20_000  # logs whose length is cached
 
-Lengths = dict[tuple[str, str], tuple[int, int]]  # (folder, name) of a log -> its number and how many events it has
+Lengths = dict[tuple[str, str], tuple[int, int]]  # (folder, name) of a log -> its id and its number of events
 
 NOT_SAVED = "the answer was not saved"
 
 
 @dataclass(eq=False)
 class _Write:
-    """Something to be written, and the promise to say when it is."""
+    """A pending write, and the future that reports its outcome."""
 
     folder: str
     name: str
@@ -52,68 +63,57 @@ class _Write:
     done: Future[None] = field(default_factory=Future)
 
 
-class Sql(Closing):
+class SqlStore(Store):
     """Logs in two tables: ``logs`` (folder, name) and ``events`` (log, position, body)."""
 
     def __init__(self, address: str, *, write: bool = True) -> None:
         self.url = _url(address)
-        self._lock_file: int | None = None
         self._writer: threading.Thread | None = None
         self._lengths: Lengths = {}
-        self._anchor: Connection | None = None
+        self._unfolded = False  # whether there were commits since the last checkpoint of SQLite's write-ahead log
+        self._file: SqliteFile | None = None
+        self._anchor: sqlite3.Connection | None = None
         self._engine: Engine | None = None
         try:
             path = _database_file(self.url)
-            if path is not None:
-                self._prepare_file(path, write)
-            self._engine = _engine(self.url, write)
-            with _named(self.url):
+            if path is None:
+                from tradeoff.stores.postgresql import make_engine
+
+                self._engine = make_engine(self.url)
+            else:
+                self._file = SqliteFile(path, write=write)
+                self._engine = _sqlite_engine(self.url, self._file, write)
+            with _store_errors(self.url):
                 check_schema(self._engine, self.where, upgrade=write)
-                if not self.shared:
-                    # While one connection stays open, others need no new files to read: a full disk can still be read.
-                    self._anchor = self._engine.connect()
+                if self._file is not None:
+                    # As long as one connection is open, others create no files, so a full disk can still be read.
+                    self._anchor = connect(self._file.real)
+                    self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if write:
+                if self._file is not None:
+                    self._file.watch()
                 self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-                self._writer = threading.Thread(target=self._write_for_ever, name="tradeoff store", daemon=True)
+                self._writer = threading.Thread(target=self._run_writer, name="tradeoff store", daemon=True)
                 self._writer.start()
         except BaseException:
             self.close()
             raise
 
-    def _prepare_file(self, path: Path, write: bool) -> None:
-        if not write and not path.exists():
-            raise StoreError(f"there is no database {path}; check the name")
-        if write:
-            if not path.parent.is_dir():
-                raise StoreError(f"there is no folder {str(path.parent)!r} for the database {path.name}; make it first")
-            # SQLite takes several writers only with luck (its log had a bug with them before 3.51.3): one holds the file.
-            self._lock_file = hold(
-                path.with_name(f"{path.name}.lock"), f"{path} is in use by another server or program"
-            )
-            self._create_private(path)
-        _check_file(path)
-
-    @staticmethod
-    def _create_private(path: Path) -> None:
-        """Make a new file that only its owner can read: it will hold everybody's links."""
-        with contextlib.suppress(OSError):  # the database says better what is wrong
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-
     @property
     def where(self) -> str:
-        """The database as people know it, without a password."""
+        """The address of the database without a password."""
         path = _database_file(self.url)
         return str(path) if path is not None else self.url.set(query={}).render_as_string(hide_password=True)
 
     @property
     def shared(self) -> bool:
-        """Whether other processes may write at the same time."""
+        """Whether several processes can write to the store."""
         return self.url.get_backend_name() != "sqlite"
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
-        """Return a log's events."""
+        """Return the events of a log."""
         wanted = (
             sa.select(events_table.c.position, events_table.c.body)
             .join_from(logs_table, events_table, isouter=True, onclause=sa.and_(
@@ -121,96 +121,129 @@ class Sql(Closing):
             .where(logs_table.c.folder == folder, logs_table.c.name == name)
             .order_by(events_table.c.position)
         )  # fmt: skip
-        with _named(self.url), self._reading() as connection:
+        with _store_errors(self.url), self._reading() as connection:
             rows = connection.execute(wanted).all()
         if not rows:
             raise missing(folder, name)
-        return [json.loads(body) for _, body in rows if body is not None]
+        return events_from([(position, body) for position, body in rows if body is not None], after)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of a folder's logs in the order they were begun."""
+        """Return the names of a folder's logs, oldest first."""
         wanted = sa.select(logs_table.c.name).where(logs_table.c.folder == folder).order_by(logs_table.c.id)
-        with _named(self.url), self._reading() as connection:
+        with _store_errors(self.url), self._reading() as connection:
             return list(connection.execute(wanted).scalars())
 
-    def logs(self, folder: str) -> dict[str, list[Event]]:
-        """Return all logs of a folder by name, in the order they were begun."""
+    def logs(self, folder: str) -> dict[str, Log]:
+        """Return all logs of a folder by name, oldest first."""
         wanted = (
-            sa.select(logs_table.c.name, events_table.c.body)
+            sa.select(logs_table.c.name, events_table.c.position, events_table.c.body)
             .join_from(logs_table, events_table, isouter=True)
             .where(logs_table.c.folder == folder)
             .order_by(logs_table.c.id, events_table.c.position)
         )
-        found: dict[str, list[Event]] = {}
-        with _named(self.url), self._reading() as connection:
-            for name, body in connection.execute(wanted):
-                found.setdefault(name, []).extend([] if body is None else [json.loads(body)])
-        return found
+        found: dict[str, list[tuple[int, str]]] = {}
+        with _store_errors(self.url), self._reading() as connection:
+            for name, position, body in connection.execute(wanted):
+                found.setdefault(name, []).extend([] if body is None else [(position, body)])
+        return {name: or_damaged(events_from, rows) for name, rows in found.items()}
+
+    def lengths(self, folder: str) -> dict[str, int]:
+        """Return how many events each log of a folder has, oldest first."""
+        last = sa.select(sa.func.max(events_table.c.position)).where(events_table.c.log == logs_table.c.id)
+        wanted = (
+            sa.select(logs_table.c.name, last.scalar_subquery())
+            .where(logs_table.c.folder == folder)
+            .order_by(logs_table.c.id)
+        )
+        with _store_errors(self.url), self._reading() as connection:
+            return {name: 0 if position is None else position + 1 for name, position in connection.execute(wanted)}
 
     def _reading(self) -> Connection:
         if self._engine is None:
             raise StoreError(f"the store {self.where} is closed")
+        if self._file is not None:
+            self._file.check()  # or a new connection could open a different file
         return self._engine.connect()
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def create(self, folder: str, name: str, events: Events) -> None:
         """Begin a log."""
-        self._wait(self._submit(check_name("folder", folder), check_name("log", name), events, None))
+        self._wait(self._submit(*check_new(folder, name, events), events, None))
 
     def append(self, folder: str, name: str, events: Events, *, after: int) -> None:
-        """Add to a log."""
+        """Add events to a log."""
         self._wait(self._submit(folder, name, events, after))
 
     def append_later(self, folder: str, name: str, events: Events, *, after: int) -> Future[None]:
-        """Add to a log; what is returned is done when the events are durable, or says why they are not."""
+        """Add events to a log without waiting for the commit."""
         return self._submit(folder, name, events, after)
 
     def _submit(self, folder: str, name: str, events: Events, after: int | None) -> Future[None]:
         if self._writer is None or not self._writer.is_alive():
             raise StoreError(f"{NOT_SAVED}: the store {self.where} is not open for writing")
-        lines = [json.dumps(dict(event), allow_nan=False) for event in events]
-        write = _Write(folder, name, lines, after)
-        write.done.set_running_or_notify_cancel()  # from here on nobody can call it off
+        write = _Write(folder, name, lines_of(events), after)
+        write.done.set_running_or_notify_cancel()  # it can no longer be cancelled
         self._queue.put(write)
         return write.done
 
     def _wait(self, done: Future[None]) -> None:
         writer = self._writer
         while True:
-            alive = (
-                writer is not None and writer.is_alive()
-            )  # first: what a writer did in its last moments is seen, too
+            alive = writer is not None and writer.is_alive()  # before the result: it may have ended after reporting it
             try:
-                return done.result(timeout=GLANCE)
+                return done.result(timeout=POLL)
             except TimeoutError:
                 if not alive:
                     raise StoreError(f"{NOT_SAVED}: the store {self.where} was closed") from None
 
-    def _write_for_ever(self) -> None:
-        """Take what has come in, write it in one transaction, and say so when it is durable."""
+    def _run_writer(self) -> None:
+        """Write pending writes, as many as possible in one transaction, and report when they are durable."""
         connection: Connection | None = None
-        while (first := self._queue.get()) is not None:
-            batch = [first]
-            ends = False
-            while len(batch) < TOGETHER and not self._queue.empty():
-                other = self._queue.get()
-                if other is None:
-                    ends = True
-                    break
-                batch.append(other)
-            connection = self._write_batch(batch, connection)
-            if ends:
-                break
+        ends = False
+        while not ends:
+            batch: list[_Write] = []
+            try:
+                while len(batch) < MAX_BATCH:
+                    write = self._queue.get(timeout=0 if batch else IDLE)
+                    if write is None:
+                        ends = True
+                        break
+                    batch.append(write)
+            except queue.Empty:
+                pass
+            if batch:
+                connection = self._write_batch(batch, connection)
+            elif not ends:
+                self._tidy()
         if connection is not None:
             connection.close()
+        self._tidy()  # SQLite does not checkpoint a file that was moved
+
+    def _tidy(self) -> None:
+        """Between writes: notice a file that was moved, and copy SQLite's write-ahead log into its file."""
+        if self._file is None or self._anchor is None:
+            return
+        try:
+            self._file.check()
+            if self._unfolded:
+                self._unfolded = False
+                self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except (
+            sqlite3.Error
+        ) as error:  # nothing is lost: the log still has it, and it is tried again after the next write
+            log.warning("the write-ahead log of %s cannot be copied into it: %s", self.where, error)
+        except StoreError:
+            self._file.rescue(self._anchor)
 
     def _write_batch(self, batch: list[_Write], connection: Connection | None) -> Connection | None:
-        """Write what belongs together; return the connection to go on with, none if it may be broken."""
+        """Write a batch in one transaction; return the connection to use next, or None if it may be broken."""
         if connection is not None and self.shared and not _alive(connection):
-            connection = None  # the database was started anew since the last write
+            connection = None  # the database was restarted since the last write
         try:
-            with _named(self.url, NOT_SAVED):
+            with _store_errors(self.url, NOT_SAVED):
+                if self._file is not None:
+                    self._file.check()  # before a new connection could open a different file
                 if connection is None:
                     assert self._engine is not None
                     connection = self._engine.execution_options(writing=True).connect()
@@ -218,16 +251,21 @@ class Sql(Closing):
                     unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
                     known = self._lengths | _state(connection, unknown)
                     refused = _write_all(connection, batch, known)
-            if not self.shared:  # then nobody else writes, and what we know stays true
-                self._lengths = known if len(known) < REMEMBERED else {}
-        except BaseException as error:  # whatever it was, whoever waits must hear of it
-            self._lengths = {}  # what is there now must be looked up again
+                    if self._file is not None:
+                        self._file.check()
+            if not self.shared:  # there is no other writer, so the lengths stay valid
+                self._lengths = known if len(known) < MAX_LENGTHS else {}
+            self._unfolded = True
+        except BaseException as error:  # every kind of failure must reach the callers
+            self._lengths = {}  # the outcome may be unknown: look the lengths up again
             for write in batch:
                 write.done.set_exception(error)
             if connection is not None:
                 with contextlib.suppress(Exception):
                     connection.invalidate()
                     connection.close()
+            if self._file is not None and self._file.lost:
+                self._tidy()
             return None
         for i, write in enumerate(batch):
             if i in refused:
@@ -237,24 +275,28 @@ class Sql(Closing):
         return connection
 
     def close(self) -> None:
-        """Write what is left, and let go of the database."""
+        """Write what is pending, and release the database."""
         if self._writer is not None:
             self._queue.put(None)
             self._writer.join()
             self._writer = None
+            while not self._queue.empty():
+                late = self._queue.get()
+                if late is not None:
+                    late.done.set_exception(StoreError(f"{NOT_SAVED}: the store {self.where} was closed"))
         if self._anchor is not None:
             self._anchor.close()
             self._anchor = None
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 def _alive(connection: Connection) -> bool:
-    """Return whether there is still somebody at the other end; what is not is closed."""
+    """Return whether the server still answers on a connection; close it if not."""
     try:
         connection.execute(sa.select(1))
         connection.rollback()
@@ -267,9 +309,9 @@ def _alive(connection: Connection) -> bool:
 
 
 def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> dict[int, StoreError]:
-    """Write what can be written, in as few statements as possible; return which writes were refused, and why.
+    """Write a batch with as few statements as possible; return the refused writes by index, with the reason.
 
-    ``known`` has the number and the length of every log there is, and is brought up to date.
+    ``known`` has the id and length of every log in the batch that exists, and is updated.
     """
     refused: dict[int, StoreError] = {}
     rows: list[dict[str, Any]] = []
@@ -294,11 +336,11 @@ def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> d
 
 
 def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
-    """Return the number and the length of each of these logs that exists; they are ours until the transaction ends."""
+    """Return the id and length of each of these logs that exists, locked until the transaction ends."""
     if not keys:
         return {}
     wanted = sa.tuple_(logs_table.c.folder, logs_table.c.name).in_(sorted(keys))
-    # In one order everywhere: two workers that lock the same logs in another order would wait for each other for ever.
+    # Always lock in the same order: two workers that lock the same logs in different orders would deadlock.
     locked = sa.select(logs_table.c.id, logs_table.c.folder, logs_table.c.name).where(wanted).order_by(logs_table.c.id)
     found = {row.id: (row.folder, row.name) for row in connection.execute(locked.with_for_update())}
     counted = (
@@ -311,14 +353,14 @@ def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
 
 
 def _create(connection: Connection, write: _Write, exists: bool) -> tuple[int, int]:
-    """Return the number and the length of a new log."""
+    """Return the id and length of a new log."""
     if exists:
         raise conflict(write.folder, write.name)
     made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
     with connection.begin_nested() as point:
         try:
             return int(connection.execute(made.returning(logs_table.c.id)).scalar_one()), 0
-        except sa.exc.IntegrityError:  # another process began it a moment ago
+        except sa.exc.IntegrityError:  # another process has just created it
             point.rollback()
             raise conflict(write.folder, write.name) from None
 
@@ -332,7 +374,7 @@ def _url(address: str) -> URL:
     except (sa.exc.ArgumentError, ValueError):
         raise ArgumentError(
             f"{address.rpartition('@')[2]!r:.200} is not the address of a database; "
-            "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+            "use sqlite:///FILE or postgresql://USER@HOST/DATABASE"
         ) from None
     if url.get_backend_name() == "postgresql":
         try:
@@ -343,7 +385,7 @@ def _url(address: str) -> URL:
             ) from None
         return url.set(drivername="postgresql+psycopg")
     if not url.database or url.database == ":memory:":
-        raise ArgumentError(f"{address!r} names no file; write sqlite:///FILE, or memory: to keep nothing")
+        raise ArgumentError(f"{address!r} names no file; use sqlite:///FILE, or memory: to keep nothing")
     return url
 
 
@@ -351,19 +393,15 @@ def _database_file(url: URL) -> Path | None:
     return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
 
 
-def _engine(url: URL, write: bool) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        # Nothing may take for ever: a server that has gone is said, and not waited for.
-        limits = f"-c statement_timeout={1000 * PATIENCE} -c lock_timeout={1000 * PATIENCE}"
-        gone = {"connect_timeout": PATIENCE, "keepalives_idle": PATIENCE, "tcp_user_timeout": 1000 * PATIENCE}
-        return sa.create_engine(
-            url, pool_size=READERS, max_overflow=READERS, pool_pre_ping=True, connect_args={**gone, "options": limits}
-        )
-    engine = sa.create_engine(url, pool_size=READERS, max_overflow=READERS, connect_args={"timeout": PATIENCE})
+def _sqlite_engine(url: URL, file: SqliteFile, write: bool) -> Engine:
+    engine = sa.create_engine(
+        url, creator=lambda: connect(file.real), pool_size=CONNECTIONS, max_overflow=0, pool_timeout=TIMEOUT
+    )
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # transactions begin where we say, see below
+        # A row that is not UTF-8 must not fail the whole query: events_from reports it.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         cursor = connection.cursor()
         if write:
             cursor.execute("PRAGMA journal_mode = WAL")
@@ -373,50 +411,19 @@ def _engine(url: URL, write: bool) -> Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A writer takes the right to write at once, instead of finding out in the middle that another has it.
+        # Get the write lock at the start of the transaction instead of failing in the middle of it.
         writing = connection.get_execution_options().get("writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
 
 
-def _check_file(path: Path) -> None:
-    """Raise a StoreError unless the file is a healthy SQLite database or is not there yet."""
-    import sqlite3
-
-    if not path.exists() or not path.stat().st_size:
-        return
-    advice = "it was left as it is: restore a copy, or name another file"
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-        if head != b"SQLite format 3\0":
-            raise StoreError(f"{path} is not an SQLite database; {advice}")
-        # Only to read: not even the kind of its journal may change in a file that turns out not to be ours.
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=PATIENCE)
-        try:
-            found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        finally:
-            connection.close()
-    except sqlite3.DatabaseError as error:
-        raise StoreError(f"the database {path} is damaged ({error}); {advice}") from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}; check the name and the permissions") from None
-    if found != ["ok"]:
-        raise StoreError(f"the database {path} is damaged ({' '.join(str(found[0]).split())[:200]}); {advice}")
-    if tables and VERSION_TABLE not in tables:
-        raise StoreError(
-            f"{path} is a database of something else (it holds {', '.join(sorted(tables))[:200]}); {advice}"
-        )
-
-
 @contextmanager
-def _named(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
-    """Turn a database's errors into ours, with the name of the database and without its password."""
+def _store_errors(url: URL, what: str = "the store cannot be used") -> Iterator[None]:
+    """Turn errors of the database into StoreErrors that name it without its password."""
     try:
         yield
-    except sa.exc.SQLAlchemyError as error:
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = _database_file(url) or url.set(query={}).render_as_string(hide_password=True)
-        raise StoreError(f"{what}: {shown}: {reason}; put that right and try again") from error
+        raise StoreError(f"{what}: {shown}: {reason}; fix that and try again") from error

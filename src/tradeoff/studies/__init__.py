@@ -1,7 +1,7 @@
-"""People who are asked: one person's way through the questions, a study of many, and its data to take away."""
+"""Studies with real people: sessions, attention checks, and data export."""
 
-from tradeoff.studies.desk import Desk
-from tradeoff.studies.session import Asked, Session, TurnError
+from tradeoff.studies.session import Prompt, Session, TurnError
+from tradeoff.studies.sessions import Sessions
 from tradeoff.studies.study import Study
 
-__all__ = ["Asked", "Desk", "Session", "Study", "TurnError"]
+__all__ = ["Prompt", "Session", "Sessions", "Study", "TurnError"]

@@ -1,22 +1,23 @@
-"""A study's data to take away: one row per answer, one per person, and everything that is needed to replay it."""
+"""The data of a study as files: a row per answer, a row per person, and all that is needed to replay them."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.interview import Event
-from tradeoff.studies.checks import flags
+from tradeoff.errors import ArgumentError, LogError, StoreError
+from tradeoff.log import Asked, Event, Given, Header, LogState, fold, word
+from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
 
 if TYPE_CHECKING:
@@ -37,100 +38,106 @@ problem.npz        the problem: tradeoff.load("problem.npz")
 """
 
 
-def answer_rows(problem: AnyProblem, logs: Mapping[str, Sequence[Event]]) -> list[Row]:
-    """Return one row per answer, skip and check of everybody, in order."""
-    rows: list[Row] = []
-    for number, events in enumerate(logs.values(), start=1):
-        rows += _answers(problem, number, events)
-    return rows
+def folded(problem: AnyProblem, logs: Mapping[str, Log]) -> tuple[dict[int, LogState], dict[int, str]]:
+    """Return what each participant's log says, and why some cannot be read, by the participant's number.
+
+    The number is the position among all logs, so that a damaged one shifts nobody.
+    """
+    states: dict[int, LogState] = {}
+    damaged: dict[int, str] = {}
+    names = tuple(o.name for o in problem.objectives)
+    for number, log in enumerate(logs.values(), start=1):
+        try:
+            if isinstance(log, DamagedError):
+                raise log
+            state = fold(log)
+            if state.header.objectives != names:
+                raise LogError(f"the log is about other objectives ({', '.join(state.header.objectives)[:200]})")
+            states[number] = state
+        except (DamagedError, LogError) as error:
+            damaged[number] = str(error)
+    return states, damaged
 
 
-def _answers(problem: AnyProblem, participant: int, events: Sequence[Event]) -> list[Row]:
-    rows: list[Row] = []
-    by_number: dict[Any, Row] = {}
-    shown: Event = {}
-    for event in events:
-        match event["event"]:
-            case "question" | "check":
-                shown = event
-            case "answer" | "skip" | "check-answer":
-                row = _answer(problem, participant, len(rows) + 1, shown, event)
-                rows.append(row)
-                by_number[event.get("number", event.get("kind"))] = row
-            case "retraction" | "check-retraction":
-                by_number[event.get("number", event.get("kind"))]["retracted"] = True
-    return rows
+def unreadable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, str]:
+    """Return why some participants cannot be exported, by their number."""
+    return folded(problem, logs)[1]
 
 
-def _answer(problem: AnyProblem, participant: int, place: int, shown: Event, event: Event) -> Row:
-    answer = event.get("answer", "skip")
-    left = shown.get("left", "first")
-    chosen = answer if answer in ("same", "skip") else "left" if answer == left else "right"
+def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Event]]:
+    """Return the logs that can be exported, by the participant's number."""
+    states, every = folded(problem, logs)[0], list(logs.values())
+    return {number: log for number in states if not isinstance(log := every[number - 1], DamagedError)}
+
+
+def answer_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
+    """Return one row per answer, skip and check of every participant whose log can be read, in order."""
+    return [
+        _answer(problem, number, place, given)
+        for number, state in folded(problem, logs)[0].items()
+        for place, given in enumerate(state.given, start=1)
+    ]
+
+
+def _answer(problem: AnyProblem, participant: int, place: int, given: Given) -> Row:
+    shown = given.shown
     row: Row = {
         "participant": participant,
         "place": place,
-        "kind": shown.get("kind", "question"),
-        "number": event.get("number"),
-        "left": left,
-        "answer": answer,
-        "chosen": chosen,
-        "retracted": False,
-        "asked": shown["time"],
-        "answered": event["time"],
-        "seconds": round(_seconds(shown["time"], event["time"]), 3),
+        "kind": given.check or "question",
+        "number": given.number,
+        "left": shown.left,
+        "answer": word(given.reply),
+        "chosen": given.said,
+        "retracted": given.retracted,
+        "asked": shown.at.isoformat(),
+        "answered": given.at.isoformat(),
+        "seconds": round(given.seconds, 3),
     }
-    for side in ("first", "second"):
-        outcome = problem.outcome(np.array(shown[side]))
+    for side, gains in (("first", shown.first), ("second", shown.second)):
+        outcome = problem.outcome(np.array(gains))
         for j, objective in enumerate(problem.objectives):
-            row[f"{side} gain {objective.name}"] = shown[side][j]
+            row[f"{side} gain {objective.name}"] = gains[j]
             row[f"{side} {objective.name}"] = float(outcome[j])
     return row
 
 
-def participant_rows(problem: AnyProblem, logs: Mapping[str, Sequence[Event]]) -> list[Row]:
-    """Return one row per person: when, how many answers, what the checks came to, and what was found."""
-    return [_participant(problem, number, events) for number, events in enumerate(logs.values(), start=1)]
+def participant_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
+    """Return one row per readable participant: when, how many answers, results of the checks, recommendation."""
+    return [_participant(problem, number, state) for number, state in folded(problem, logs)[0].items()]
 
 
-def _participant(problem: AnyProblem, number: int, events: Sequence[Event]) -> Row:
-    taken_back = {event["number"] for event in events if event["event"] == "retraction"}
-    given = [e for e in events if e["event"] in ("answer", "skip") and e["number"] not in taken_back]
-    end = events[-1] if events[-1]["event"] == "end" else {}
-    found = flags(events)
-    # A link may be made long before it is opened: somebody begins with the first question.
-    begun = next((event["time"] for event in events if event["event"] == "question"), None)
+def _participant(problem: AnyProblem, number: int, state: LogState) -> Row:
+    standing = [one for one in state.standing if one.check is None]
+    found, end, begun = state.flags, state.ended, state.begun
     row: Row = {
         "participant": number,
-        "invited": events[0]["time"],
-        "begun": begun,
-        "last": events[-1]["time"] if begun else None,
-        "seconds": round(_seconds(begun, events[-1]["time"]), 3) if begun else None,
-        "answers": sum(e["event"] == "answer" for e in given),
-        "skipped": sum(e["event"] == "skip" for e in given),
-        "taken back": len(taken_back),
-        "finished": bool(end),
+        "invited": state.header.at.isoformat(),
+        "begun": begun and begun.isoformat(),  # a link may be made long before its first question is shown
+        "last": begun and state.last.isoformat(),
+        "seconds": begun and round(max(0.0, (state.last - begun).total_seconds()), 3),
+        "answers": sum(one.reply is not None for one in standing),
+        "skipped": sum(one.reply is None for one in standing),
+        "taken back": sum(one.retracted and one.check is None for one in state.given),
+        "finished": end is not None,
         "check dominated": found["dominated"],
         "check repeat": found["repeat"],
         "flagged": "failed" in found.values(),
-        "sides": events[0].get("sides"),
-        "reason": end.get("reason"),
-        "regret bound": end.get("regret_bound"),
-        "likely regret": end.get("likely_regret"),
+        "sides": state.header.sides,
+        "reason": end and end.reason,
+        "regret bound": end and end.regret_bound,
+        "likely regret": end and end.likely_regret,
     }
-    outcome = problem.outcome(np.array(end["value"])) if end else None
+    outcome = problem.outcome(np.array(end.value)) if end is not None else None
     for j, objective in enumerate(problem.objectives):
-        row[f"weight {objective.name}"] = end["weights"][j] if end else None
-        row[f"recommended {objective.name}"] = float(outcome[j]) if outcome is not None else None
+        row[f"weight {objective.name}"] = end and end.weights[j]
+        row[f"recommended {objective.name}"] = None if outcome is None else float(outcome[j])
     return row
 
 
-def _seconds(begin: str, end: str) -> float:
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-
-
-def event_lines(logs: Mapping[str, Sequence[Event]]) -> Iterable[str]:
-    """Return every event as a line of JSON, with the number of the person; secret links stay where they are."""
-    for number, events in enumerate(logs.values(), start=1):
+def event_lines(logs: Mapping[int, Sequence[Event]]) -> Iterable[str]:
+    """Return every event as a line of JSON with the participant's number; secret links are left out."""
+    for number, events in logs.items():
         for event in events:
             yield json.dumps({"participant": number, **event})
 
@@ -144,8 +151,8 @@ def table_bytes(rows: Sequence[Row], columns: Sequence[str], format: Format) -> 
         case "csv":
             out = io.StringIO(newline="")
             writer = csv.writer(out, lineterminator="\n")
-            writer.writerow([inert(name) for name in columns])
-            writer.writerows([inert(row[name]) for name in columns] for row in rows)
+            writer.writerow([without_formulas(name) for name in columns])
+            writer.writerows([without_formulas(row[name]) for name in columns] for row in rows)
             return out.getvalue().encode()
         case "jsonl":
             return "".join(json.dumps(row) + "\n" for row in rows).encode()
@@ -168,28 +175,27 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
     return out.getvalue()
 
 
-def inert(cell: object) -> object:
-    """Return a cell that no spreadsheet takes for a formula.
+def without_formulas(cell: object) -> object:
+    """Return a cell that spreadsheets do not take for a formula.
 
-    >>> inert("=1+1"), inert(-3.5), inert("a-b")
+    >>> without_formulas("=1+1"), without_formulas(-3.5), without_formulas("a-b")
     ("'=1+1", -3.5, 'a-b')
     """
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def columns_of(problem: AnyProblem) -> tuple[list[str], list[str]]:
-    """Return the names of the columns of both tables, also when there is no row yet."""
-    k = len(problem.objectives)
-    time = "2000-01-01T00:00:00+00:00"
-    shown = {"first": [0.0] * k, "second": [0.0] * k, "time": time}
-    answers = _answer(problem, 1, 1, shown, {"time": time})
-    return list(answers), list(_participant(problem, 1, [{"event": "header", "time": time}]))
+    """Return the column names of both tables, which an empty table needs too."""
+    nothing, time = (0.0,) * len(problem.objectives), datetime.fromtimestamp(0, UTC)
+    given = Given(shown=Asked(number=1, first=nothing, second=nothing, at=time), reply=None, at=time)
+    empty = LogState(Header(problem="", strategy="", settings={}, at=time))
+    return list(_answer(problem, 1, 1, given)), list(_participant(problem, 1, empty))
 
 
 def files_of(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Sequence[Event]], format: Format
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], format: Format
 ) -> dict[str, Callable[[], bytes]]:
-    """Return the files of an export by name, each made when it is asked for."""
+    """Return the files of an export by name; calling one returns its content."""
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
     answers, participants = columns_of(problem)
@@ -197,15 +203,19 @@ def files_of(
     files: dict[str, Callable[[], bytes]] = {
         f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
-        "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(logs)).encode(),
+        "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),
-        "README.txt": lambda: README.format(name=study.name, format=format).encode(),
+        "README.txt": lambda: (README.format(name=study.name, format=format) + missing_lines(problem, logs)).encode(),
     }
-    from tradeoff.problems.pointset import PointSet
-
-    if not isinstance(problem, PointSet):
+    if problem.storable:
         files["problem.npz"] = lambda: problem_bytes(problem)
     return files
+
+
+def missing_lines(problem: AnyProblem, logs: Mapping[str, Log]) -> str:
+    """Return a line for each participant who could not be exported, and why."""
+    lines = [f"participant {number}: {reason}\n" for number, reason in unreadable(problem, logs).items()]
+    return "\nLeft out, because their logs are damaged:\n" + "".join(lines) if lines else ""
 
 
 def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
@@ -218,25 +228,32 @@ def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
 
 
 def export(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Sequence[Event]], path: Path, format: Format = "csv"
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], path: Path, format: Format = "csv"
 ) -> list[Path]:
     """Write a study's data to one .zip file or into a folder, and return what was written; nothing is overwritten."""
     files = files_of(study, problem, logs, format)
     try:
         if path.suffix.lower() == ".zip":
             data = zip_bytes(files)
-            with path.open("xb") as file:
-                file.write(data)
+            _write_private(path, data)
             return [path]
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = [path / name for name in files]
         for target in written:
             if target.exists():
                 raise FileExistsError(17, "File exists", str(target))
         for target, content in zip(written, files.values(), strict=True):
-            target.write_bytes(content())
+            _write_private(target, content())
         return written
     except FileExistsError as error:
         raise ArgumentError(f"{error.filename} exists already, and nothing was written; choose another name") from None
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}; choose another place") from None
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Write a new file that only its owner can read: it holds what people answered."""
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb"
+    ) as file:
+        file.write(data)

@@ -1,150 +1,128 @@
-"""One person's way through the questions: an interview, with the checks of a study in between.
+"""A session: one person's interview, with the attention checks of a study in between.
 
-A session is its log, as an interview is; it adds the checks' events and an ``end`` to it. Every question that is shown has
-a *turn*, a number that no other question of the session has: an answer names the turn it belongs to, so that what is sent
-twice, or from an old page, is told from what is meant.
+A session is its log, as an interview is; the checks and the end are events of the same log. Every question that is shown
+has a *turn*, a number that no other question of the session has: an answer names the turn it belongs to, so that a request
+sent twice, or from an old page, is told from a new one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from tradeoff.errors import ArgumentError, TradeoffError
-from tradeoff.interview import NOTES, Event, Interview, Record, Side, side_of
+from tradeoff.interview import Clock, Interview, Record, wall_clock
+from tradeoff.log import (
+    Asked,
+    CheckAnswered,
+    CheckKind,
+    CheckRetracted,
+    CheckShown,
+    Ended,
+    Event,
+    LogState,
+    Reply,
+    Shown,
+    Side,
+    side_of,
+)
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.studies.checks import Kind, dominated_pair, word
+from tradeoff.studies.checks import dominated_pair
 
 DOMINATED_AFTER = 3  # answers
-ACTIONS = frozenset({"answer", "skip", "retraction", "check-answer", "check-retraction"})
 
 
 class TurnError(TradeoffError):
     """The question that was answered is not the one being asked: it is answered already, or was taken back."""
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A question that is shown: ``left`` is the alternative shown first, ``check`` what it is for if it is a check."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prompt(Shown):
+    """A question put to a person: its turn, and which attention check it is, if it is one."""
 
     turn: int
-    question: Question
-    left: Side
-    check: Kind | None = None
+    check: CheckKind | None = None
 
 
 class Session:
-    """An interview as one person goes through it."""
+    """One person's interview in a study."""
 
-    def __init__(self, interview: Interview, *, checks: bool, clock: Callable[[], datetime] | None = None) -> None:
-        """Use ``begin`` for a new session and ``resume`` for one that was kept."""
+    def __init__(self, interview: Interview, *, checks: bool) -> None:
+        """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self._clock = clock or (lambda: datetime.now(UTC))
-        self.events: list[Event] = list(interview.log)
-        self._taken = len(interview.log)  # of the interview's events, how many are in the log
-        self._turn = 1
-        self._order: list[int | Kind] = []  # what was answered, in order: numbers of answers, and checks
-        self._checked: set[Kind] = set()
-        self._pending: Kind | None = None  # the check that is being shown
+        self.keep: Callable[[], None] = lambda: None  # called after events are recorded, before anyone is told
         self._pair: Question | None = None
 
     @classmethod
-    def begin(
-        cls, problem: Problem, *, checks: bool, clock: Callable[[], datetime] | None = None, **settings: Any
-    ) -> Session:
-        """Return a new session, not asked anything yet; ``settings`` are those of an ``Interview``."""
-        now = clock or (lambda: datetime.now(UTC))
-        return cls(Interview(problem, clock=now, **settings), checks=checks, clock=clock)
+    def begin(cls, problem: Problem, *, checks: bool, clock: Clock = wall_clock, **settings: Any) -> Session:
+        """Return a new session, before its first question; ``settings`` are those of an ``Interview``."""
+        return cls(Interview(problem, clock=clock, **settings), checks=checks)
 
     @classmethod
     def resume(
-        cls,
-        problem: Problem,
-        events: Sequence[Mapping[str, Any]],
-        *,
-        checks: bool,
-        clock: Callable[[], datetime] | None = None,
+        cls, problem: Problem, events: Sequence[Mapping[str, Any]], *, checks: bool, clock: Clock = wall_clock
     ) -> Session:
-        """Return the session that wrote these events, at the same question."""
-        now = clock or (lambda: datetime.now(UTC))
-        session = cls(Interview.resume(problem, events[:1], clock=now), checks=checks, clock=clock)
-        session.catch_up(events[1:])
-        return session
+        """Return the session that wrote these events; the strategy replays them when they are needed."""
+        return cls(Interview.loaded(problem, events, clock=clock), checks=checks)
 
     def catch_up(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Go on with events that followed those of this log, such as another process has written."""
-        for event in map(dict, events):
-            kind = event.get("event")
-            if kind not in NOTES:
-                self.interview.replay([event])
-                self._taken = len(self.interview.log)
-            self.events.append(event)
-            match kind:
-                case "answer" | "skip":
-                    self._order.append(event["number"])
-                case "retraction":
-                    self._order = [done for done in self._order if done != event["number"]]
-                    self._pending = None
-                case "check":
-                    self._pending = event["kind"]
-                case "check-answer":
-                    self._order.append(event["kind"])
-                    self._checked.add(event["kind"])
-                    self._pending = None
-                case "check-retraction":
-                    self._order = [done for done in self._order if done != event["kind"]]
-                    self._checked.discard(event["kind"])
-                    self._pending = None
-            self._turn += kind in ACTIONS
+        """Add events that another process has appended to the log."""
+        self.interview.extend(events)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(self) -> Asked | None:
-        """Return the question to be answered now, or None when nothing is left to ask."""
+    def ask(self) -> Prompt | None:
+        """Return the question to be answered now and log that it was shown; None when nothing is left to ask."""
+        prompt = self.next()
+        if prompt is None:
+            self._end()
+        elif prompt.check is None:
+            self.interview.ask()
+        elif not isinstance(self.state.shown, CheckShown):
+            question = prompt.question
+            expected = Answer.FIRST if prompt.check == "dominated" else self._repeated()[2]
+            self.interview.record(
+                CheckShown(
+                    check=prompt.check,
+                    first=tuple(question.first.value.tolist()),
+                    second=tuple(question.second.value.tolist()),
+                    left=prompt.left,
+                    expected=expected,
+                    at=self.interview.now(),
+                )
+            )
+        self.keep()
+        return prompt
+
+    def next(self) -> Prompt | None:
+        """Return the question to be answered now without logging anything."""
         check = self._due()
         if check is not None:
-            question = self._check_question(check)
-            left = self._check_side(check)
-            if self._pending != check:
-                self._pending = check
-                expected = "first" if check == "dominated" else word(self._repeated()[2])
-                self._note(
-                    {
-                        "event": "check",
-                        "kind": check,
-                        "first": question.first.value.tolist(),
-                        "second": question.second.value.tolist(),
-                        "left": left,
-                        "expected": expected,
-                    }
-                )
-            return Asked(self._turn, question, left, check)
-        found = self.interview.ask()
-        self._take()
-        if found is None:
-            self._end()
-            return None
-        return Asked(self._turn, found, self.interview.left)
+            return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
+        found = self.interview.next()
+        return None if found is None else Prompt(found.question, found.left, turn=self.turn)
 
-    def _due(self) -> Kind | None:
-        """Return the check that is to be asked now, if any."""
-        answered = len(self.interview.answers)
-        if not self.checks or not answered:
+    def _due(self) -> CheckKind | None:
+        """Return the check that is due now, if any."""
+        if not self.checks:
             return None
-        if "dominated" not in self._checked and (answered >= DOMINATED_AFTER or self.interview.finished):
+        answered, done = len(self.interview.answers), {one.check for one in self.state.standing}
+        if not answered:
+            return None
+        if "dominated" not in done and (answered >= DOMINATED_AFTER or self.interview.finished):
             return "dominated"
-        if "repeat" in self._checked or not self.interview.finished or answered < 2 or not self._repeatable():
+        if "repeat" in done or not self.interview.finished or answered < 2 or not self._repeatable():
             return None
         return "repeat"
 
-    def _check_question(self, check: Kind) -> Question:
+    def _check_question(self, check: CheckKind) -> Question:
         if check == "repeat":
             return self._repeated()[1]
         if self._pair is None:
-            self._pair = dominated_pair(self.interview.problem)
+            with self.interview.thinking():
+                self._pair = dominated_pair(self.interview.problem)
         return self._pair
 
     def _repeatable(self) -> list[Record]:
@@ -157,66 +135,80 @@ class Session:
         given = [record for record in shown if record[2] is not None] or shown
         return next((record for record in given if record[2] is not Answer.SAME), given[0])
 
-    def _check_side(self, check: Kind) -> Side:
+    def _check_side(self, check: CheckKind) -> Side:
         if check == "repeat":
             return "second" if self.interview.sides_shown()[self._repeated()[0]] == "first" else "first"
         return side_of(self.interview.sides, self._check_question(check))
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def tell(self, turn: int, reply: Answer | None) -> None:
-        """Take the answer to the question of this turn (None: skipped) and ask the next; raise a TurnError if it is over."""
-        asked = self.ask()
-        if asked is None or turn != asked.turn:
-            raise TurnError("this question was answered already" if turn < self._turn else "this was not asked")
-        if asked.check is not None:
-            self._note({"event": "check-answer", "kind": asked.check, "answer": word(reply)})
-            self._checked.add(asked.check)
-            self._order.append(asked.check)
-            self._pending = None
+    def tell(self, turn: int, reply: Reply) -> None:
+        """Record the answer to the question of this turn (None: skipped); raise a TurnError if the turn is over.
+
+        This runs no strategy, unless no question was shown in this turn yet.
+        """
+        shown = self.shown(turn)
+        if isinstance(shown, CheckShown):
+            self.interview.record(CheckAnswered(check=shown.check, answer=reply, at=self.interview.now()))
+        elif reply is None:
+            self.interview.skip()
         else:
-            self.interview.skip() if reply is None else self.interview.tell(reply)
-            self._order.append(self.interview.log[-1]["number"])
-            self._take()
-        self._turn += 1
-        self.ask()
+            self.interview.tell(reply)
+        self.keep()
+
+    def shown(self, turn: int) -> Asked | CheckShown:
+        """Return what was shown in a turn; raise a TurnError if the turn is over or was not asked."""
+        if turn != self.turn:
+            raise TurnError("this question was answered already" if turn < self.turn else "this was not asked")
+        if self.state.shown is None and self.ask() is None:
+            raise TurnError("this was not asked")
+        shown = self.state.shown or self.state.question  # a question is not logged again after a check
+        assert shown is not None
+        return shown
 
     def undo(self, number: int | None = None, *, turn: int | None = None) -> None:
-        """Take back the last answer, or the one with this number; a turn that is over is refused."""
-        if turn is not None and turn != self._turn:
+        """Take back the last answer, or the one with this number; raise a TurnError if the turn is over."""
+        if turn is not None and turn != self.turn:
             raise TurnError("something was answered or taken back since this page was shown")
-        if number is None:
-            if not self._order:
-                raise ArgumentError("there is no answer to take back")
-            last = self._order[-1]
+        standing = self.state.standing
+        if number is None and not standing:
+            raise ArgumentError("there is no answer to take back")
+        check = standing[-1].check if number is None else None
+        if check is not None:
+            self.interview.record(CheckRetracted(check=check, at=self.interview.now()))
         else:
-            last = number
-        if isinstance(last, str):
-            self._note({"event": "check-retraction", "kind": last})
-            self._checked.discard(last)
-        else:
-            self.interview.undo(last)
-            self._take()
-        self._order = [done for done in self._order if done != last]
-        self._pending = None
-        self._turn += 1
-        self.ask()
-
-    def knows(self, reply: Answer | None) -> bool:
-        """Return whether an answer can be taken in without working anything out."""
-        return self._due() is None and self.interview.knows(reply)
+            self.interview.undo(standing[-1].number if number is None else number)
+        self.keep()
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
     @property
-    def settled(self) -> bool:
-        """Whether everything that has happened is in the log; it is not after something has broken off half-way."""
-        return self._taken == len(self.interview.log)
+    def events(self) -> list[Event]:
+        """The log."""
+        return list(self.interview.log)
+
+    @property
+    def state(self) -> LogState:
+        """What the log says."""
+        return self.interview.state
 
     @property
     def turn(self) -> int:
-        """The turn of the question that is shown, or of what would come next."""
-        return self._turn
+        """The turn of the current question, or of the one to come."""
+        return self.state.turn
+
+    def ask_if_known(self) -> None:
+        """Ask the next question if that takes no time, so that it is stored together with the last answer."""
+        if self.ready:
+            self.ask()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next question and the recommendation take no time."""
+        if not self.interview.known:
+            return False
+        self.interview.next()  # from the cache
+        return self.interview.ready and (self._pair is not None or self._due() != "dominated")
 
     @property
     def finished(self) -> bool:
@@ -226,7 +218,7 @@ class Session:
     @property
     def answered(self) -> int:
         """How many answers can be taken back."""
-        return len(self._order)
+        return len(self.state.standing)
 
     @property
     def at_most(self) -> int | None:
@@ -236,43 +228,33 @@ class Session:
             return None
         if self.finished:
             return 0
-        return left + (2 - len(self._checked) if self.checks else 0)
+        done = sum(one.check is not None for one in self.state.standing)
+        return left + (2 - done if self.checks else 0)
 
     @property
     def recommendation(self) -> Recommendation:
         """What is recommended now."""
         return self.interview.recommendation
 
-    def history(self) -> list[tuple[int, Question, Answer | None, Side]]:
+    def history(self) -> list[tuple[int, Question, Reply, Side]]:
         """Return the answers that stand, without checks, in the order they were given, with the side shown first."""
         sides = self.interview.sides_shown()
         standing = sorted(self.interview.answers, key=lambda record: record[0])
         return [(number, question, reply, sides[number]) for number, question, reply in standing]
 
-    # --- the log ------------------------------------------------------------------------------------------------------
-
-    def _take(self) -> None:
-        """Put the interview's new events into the log."""
-        log = self.interview.log
-        self.events += log[self._taken :]
-        self._taken = len(log)
-
-    def _note(self, event: Event) -> None:
-        self.events.append({**event, "time": self._clock().isoformat()})
-
     def _end(self) -> None:
-        """Note, once, that nothing is left to ask, and what came of it."""
-        if self.events[-1]["event"] == "end":
+        """Log the end and the recommendation, once."""
+        if self.state.ended is not None:
             return
         found = self.recommendation
-        self._note(
-            {
-                "event": "end",
-                "reason": found.reason,
-                "complete": found.complete,
-                "value": found.alternative.value.tolist(),
-                "weights": found.weights.tolist(),
-                "regret_bound": found.regret_bound,
-                "likely_regret": found.likely_regret,
-            }
+        self.interview.record(
+            Ended(
+                reason=found.reason,
+                complete=found.complete,
+                value=tuple(found.alternative.value.tolist()),
+                weights=tuple(found.weights.tolist()),
+                regret_bound=found.regret_bound,
+                likely_regret=found.likely_regret,
+                at=self.interview.now(),
+            )
         )

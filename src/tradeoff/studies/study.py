@@ -1,10 +1,11 @@
-"""A study: a problem, a way of asking, texts and a seed, fixed before the first person comes."""
+"""A study: a problem, a strategy, texts and a seed, all fixed before the first person answers."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import secrets
+import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradeoff.errors import ArgumentError, ProblemError, StoreError, TradeoffError
+from tradeoff.errors import ArgumentError, ProblemError, StoreError
 from tradeoff.problem import Problem
 from tradeoff.stores import ConflictError, MissingError, Store
 from tradeoff.stores.base import NAME
@@ -29,7 +30,7 @@ LARGEST_PROBLEM = 48 << 20  # bytes, in the store
 
 @dataclass(frozen=True)
 class Study:
-    """What is fixed for everybody who takes part."""
+    """Everything that is the same for all participants."""
 
     name: str
     problem: str  # what it was called when the study was made
@@ -40,13 +41,13 @@ class Study:
     texts: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     checks: bool = True
-    open: bool = True  # whether anybody can begin, or only those who were given a link
+    open: bool = True  # whether anyone can begin, or only people with a link
     admin: str = ""  # the secret in the address of the admin page
     created: str = ""
 
     @classmethod
     def of(cls, problem: AnyProblem, name: str, **given: Any) -> Study:
-        """Return a new study of a problem; what is not given has its default."""
+        """Return a new study of a problem; ``given`` are fields of the study."""
         if not NAME.fullmatch(name) or name == FOLDER or name != name.lower() or len(name) > 64:
             raise ArgumentError(f"a study cannot be called {name!r:.80}; use at most 64 small letters, digits, - and _")
         check_texts(given.get("texts", {}))
@@ -71,7 +72,7 @@ class Study:
             raise ArgumentError(f"the strategy {self.strategy!r} does not know that setting: {error}") from None
 
     def interview_settings(self) -> dict[str, Any]:
-        """Return the settings of everybody's interview, but for the sides."""
+        """Return the settings of every interview, except for the sides."""
         from tradeoff.strategies import spec_of
 
         settings = dict(self.settings)
@@ -80,7 +81,7 @@ class Study:
         return {"strategy": self.strategy, **settings}
 
     def sides(self, token: str) -> int:
-        """Return the seed of which alternative one person sees first: theirs alone, and the same for ever."""
+        """Return the seed that decides which alternative a person sees first; it depends on the token alone."""
         return int.from_bytes(hashlib.sha256(f"{self.seed}/{token}".encode()).digest()[:4], "big")
 
     # --- keeping ------------------------------------------------------------------------------------------------------
@@ -88,7 +89,8 @@ class Study:
     def keep(self, store: Store, problem: AnyProblem) -> None:
         """Write the study to the store, with its problem; raise an ArgumentError if there is one of that name.
 
-        What cannot be written to a file, an optimiser or a very large model, is read again from where it came from.
+        What cannot be written to a file, an optimiser or a very large model, is read again from where it came from, or
+        must be named again where that is a program.
         """
         events: list[dict[str, Any]] = [{"event": "header", "format": FORMAT, "time": self.created, **asdict(self)}]
         try:
@@ -103,43 +105,61 @@ class Study:
 
     @classmethod
     def read(cls, store: Store, name: str) -> Study:
-        """Return a study that was kept."""
+        """Return a study from the store."""
         return cls._from(_events(store, name)[0], name)
 
     @classmethod
     def _from(cls, header: Mapping[str, Any], name: str) -> Study:
         if header.get("format") != FORMAT:
             raise StoreError(
-                f"the study {name!r} is written in the format {header.get('format')!r}; this version reads {FORMAT!r}"
+                f"the study {name!r} is written in the format {header.get('format')!r:.80}; this version reads {FORMAT!r}"
             )
-        return cls(**{key: value for key, value in header.items() if key not in ("event", "format", "time")})
+        given = {key: value for key, value in header.items() if key not in ("event", "format", "time")}
+        for key, value in given.items():
+            if key not in KINDS or type(value) is not KINDS[key]:
+                raise StoreError(f"the study {name!r} is damaged: {key[:40]!r} is {value!r:.80}")
+        source, texts = given.get("source", {}), given.get("texts", {})
+        if source and not (isinstance(source.get("name"), str) and isinstance(source.get("options"), dict)):
+            raise StoreError(f"the study {name!r} is damaged: its source is {source!r:.80}")
+        if not given.keys() >= {"name", "problem", "fingerprint"} or not all(
+            isinstance(t, str) for t in texts.values()
+        ):
+            raise StoreError(f"the study {name!r} is damaged: its header is not complete")
+        return cls(**given)
 
     @staticmethod
     def names(store: Store) -> list[str]:
-        """Return the names of all studies that are kept."""
+        """Return the names of all studies in the store."""
         return store.names(FOLDER)
 
     @staticmethod
-    def problem_of(store: Store, name: str) -> AnyProblem:
-        """Return the problem of a study: the one that was kept with it, or read again and the same."""
-        from tradeoff.sources import load
+    def problem_of(store: Store, name: str, named: AnyProblem | None = None) -> AnyProblem:
+        """Return the problem of a study: the one that you have ``named``, the one kept with it, or its file read again.
+
+        A store may come from a stranger, so nothing in it is ever imported or called: a problem made by a program (such as
+        ``python:...``) must be named, on the command line or here. Whatever it is, it must be the one the study was made
+        with.
+        """
+        from tradeoff.sources import load, runs_code
 
         events = _events(store, name)
         study = Study._from(events[0], name)
         kept = next((event for event in events if event.get("event") == "problem"), None)
-        drawn = study._with_pictures()
-        if drawn is not None:
-            return drawn
-        if kept is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "problem.npz"
-                path.write_bytes(base64.b64decode(kept["npz"]))
-                problem = load(path)
-                problem.name = study.problem
-        elif study.source:
-            problem = load(study.source["name"], **study.source["options"])
-        else:
+        if named is not None:
+            problem = named
+        elif kept is not None:
+            problem = _kept_problem(kept, study)
+        elif not study.source:
             raise StoreError(f"the study {name!r} was made without its problem; it can only be served by its program")
+        elif runs_code(study.source["name"]):
+            words = f"--problem {shlex.quote(study.source['name'])}"
+            words += "".join(f" --with {shlex.quote(f'{k}={v}')}" for k, v in study.source["options"].items())
+            raise StoreError(
+                f"the problem of the study {name!r} is made by a program, {study.source['name']!r:.200}, which would be run; "
+                f"if you trust that program, name it yourself: {words}"
+            )
+        else:
+            problem = load(study.source["name"], **study.source["options"])
         if problem.fingerprint != study.fingerprint:
             raise StoreError(
                 f"the problem {study.problem!r} of the study {name!r} is not what it was when the study was made; "
@@ -147,18 +167,30 @@ class Study:
             )
         return problem
 
-    def _with_pictures(self) -> AnyProblem | None:
-        """Return the problem read again where an environment draws it, which the kept one cannot; None if it has changed."""
-        from tradeoff.sources import load
 
-        name = str(self.source.get("name", ""))
-        if not name.startswith(("gym:", "mo-gym:")):
-            return None
-        try:
-            problem = load(name, **self.source["options"])
-        except TradeoffError:  # not installed here, or of another version: the kept one does without pictures
-            return None
-        return problem if problem.fingerprint == self.fingerprint else None
+# The type of every field, as JSON has it.
+KINDS: dict[str, type] = {
+    **dict.fromkeys(("name", "problem", "fingerprint", "strategy", "admin", "created"), str),
+    **dict.fromkeys(("source", "settings", "texts"), dict),
+    **dict.fromkeys(("checks", "open"), bool),
+    "seed": int,
+}
+
+
+def _kept_problem(event: Mapping[str, Any], study: Study) -> AnyProblem:
+    """Return the problem that was kept with a study."""
+    from tradeoff.sources import load
+
+    try:
+        content = base64.b64decode(event.get("npz", ""), validate=True)
+    except (ValueError, TypeError):
+        raise StoreError(f"the study {study.name!r} is damaged: its problem cannot be read") from None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        path.write_bytes(content)
+        problem = load(path)
+    problem.name = study.problem
+    return problem
 
 
 def _events(store: Store, name: str) -> list[dict[str, Any]]:
@@ -186,14 +218,14 @@ def problem_bytes(problem: AnyProblem) -> bytes:
 
 
 def common_name(problem: AnyProblem, settings: Mapping[str, Any]) -> str:
-    """Return the name of the study that everybody shares who serves this problem in this way."""
+    """Return the name of the study that ``tradeoff serve`` uses for this problem and these settings."""
     called = "".join(c if c.isalnum() and c.isascii() else "-" for c in problem.name.lower()).strip("-")[:40]
     digest = hashlib.sha256(f"{problem.fingerprint}/{sorted(settings.items())!r}".encode()).hexdigest()[:12]
     return f"{called or 'problem'}-{digest}"
 
 
 def check_texts(texts: Mapping[str, Any]) -> None:
-    """Raise an ArgumentError unless these are texts that a page has a place for."""
+    """Raise an ArgumentError unless the pages can show these texts."""
     for key, text in texts.items():
         if key not in TEXTS:
             raise ArgumentError(f"a study has no text called {key!r:.60}; there are {', '.join(TEXTS)}")

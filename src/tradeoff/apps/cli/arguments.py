@@ -1,4 +1,4 @@
-"""What people type, turned into what the library takes."""
+"""Values typed on the command line, parsed for the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective, Vector
 
-# What each command takes beside a strategy's own options, and how it is said there.
+# What is not an option of a strategy, and the argument or flag that each command has for it instead.
 _BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
 NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
     "ask": {**_BOTH, "clock": None, "sides": "--seed"},
@@ -24,7 +24,7 @@ NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
 
 
 def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
-    """Return the weights written as ``time=3,comfort=1``; objectives left out count 0.
+    """Return the weights written as ``time=3,comfort=1``; 0 for objectives left out.
 
     >>> weights_from("b = 2", [Objective("a"), Objective("b")]).tolist()
     [0.0, 2.0]
@@ -50,12 +50,12 @@ def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
             raise ArgumentError(f"the weight of {name!r} is {amount.strip()!r}, which is not a number")
         weights[names.index(name)] = weight
     if not weights.any():
-        raise ArgumentError(f"all weights are 0, so every plan is as good as any other; try {names[0]}=1")
+        raise ArgumentError(f"all weights are 0, so all plans are equally good; try {names[0]}=1")
     return weights
 
 
 def settings_from(options: Sequence[str], command: str) -> dict[str, Any]:
-    """Return the strategy's options written as ``basis=spanner``; what the command has a flag for is refused.
+    """Return the strategy's options written as ``basis=spanner``; those that the command has a flag for are refused.
 
     >>> settings_from(["basis=spanner", "theorem=2", "skip_implied=False"], "ask")
     {'basis': 'spanner', 'theorem': 2, 'skip_implied': False}

@@ -9,43 +9,40 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.model import Question
-    from tradeoff.sources import AnyProblem
+    from tradeoff.log import Reply, Said, Shown
+    from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
     from tradeoff.users import LinearUser
 
-BUDGET_USED_UP = 5  # the exit code
-
 FILE = click.Path(path_type=Path)
 
-# What each key means; "answers" are the library's words for them.
-ANSWERS = {"a": "first", "b": "second", "=": "same", "e": "same"}
-SAID = {"first": "You prefer A.", "second": "You prefer B.", "same": "About equal to you."}
+KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
 PROMPT = "a prefer A   b prefer B   = about equal   s skip   u undo   ? help   q quit"
-POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit and keep)"
+POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit)"
 
-MANY = 4  # objectives; with more, the paper's own way asks more than people like
-PATIENCE = 30  # questions; fewer are not warned of
+MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how long the paper's own basis takes
 
 
 @click.command(
     epilog=f"{PROBLEM_HELP} The exit code is 5 "
-    "if --max-questions ran out before everything was asked, or if answers that contradict each other were left so; the "
-    "best plan so far is printed all the same."
+    "if --max-questions ran out before everything was asked, or if contradictory answers were left as they are; the "
+    "best plan so far is printed in any case."
 )
-@takes_problem
+@problem_argument
 @click.option("--strategy", metavar="NAME", help="How the questions are chosen, such as paper.")
 @click.option(
     "-o",
@@ -62,22 +59,22 @@ PATIENCE = 30  # questions; fewer are not warned of
     type=click.IntRange(min=0),
     show_default=True,
     metavar="N",
-    help="Decides what is left to chance.",
+    help="Random seed.",
 )
-@click.option("--log", type=FILE, metavar="FILE", help="Keep every answer in this new file, at once.")
-@click.option("--resume", type=FILE, metavar="FILE", help="Go on with the interview kept in this file.")
+@click.option("--log", type=FILE, metavar="FILE", help="Save every answer to this new file immediately.")
+@click.option("--resume", type=FILE, metavar="FILE", help="Continue the interview saved in this file.")
 @click.option(
     "--simulate",
     metavar="NAME=NUMBER,...",
-    help="Let a simulated person answer, to whom the objectives matter this much. Example: time=3,comfort=1",
+    help="Let a simulated person answer, with these weights on the objectives. Example: time=3,comfort=1",
 )
 @click.option(
     "--precision",
     type=click.FloatRange(min=0),
     metavar="NUMBER",
-    help="What the simulated person does not notice, as a share of what the best plan is worth to them (default 0.01).",
+    help="The smallest difference that the simulated person notices, as a share of their best plan's worth (default 0.01).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document at the end, and questions on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON at the end, and the questions on stderr.")
 def ask(
     source: Source,
     strategy: str | None,
@@ -90,81 +87,77 @@ def ask(
     precision: float | None,
     as_json: bool,
 ) -> None:
-    """Find the plan that is best for you: say of two alternatives which you prefer, a few times.
+    """Find the plan that is best for you.
+
+    You are asked a few times which of two alternatives you would rather have.
 
     \b
     a, b        A or B is better for you
     = (or e)    they are about equal to you
-    s           skip: nothing is concluded, and something else is asked
-    u           undo: take the last answer back
+    s           skip: draw no conclusion, and ask something else
+    u           undo: take back the last answer
     ?           help
-    q           quit, with the best plan so far; with --log or --resume everything is kept
+    q           quit, with the best plan so far; --log and --resume keep every answer
 
-    On a terminal a single key is enough, without Enter. Otherwise one answer per line is read from stdin; when they
-    end, the interview ends as with q.
+    On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin; the end of the
+    input is the same as q.
     """
     from tradeoff.apps.cli.arguments import settings_from, weights_from
-    from tradeoff.apps.cli.cards import document
-    from tradeoff.apps.cli.main import emit
-    from tradeoff.apps.cli.pages import cell, notes
+    from tradeoff.apps.cli.pages import print_notes
     from tradeoff.errors import ArgumentError
+    from tradeoff.presentation.data import interview_data
     from tradeoff.strategies import spec_of
-    from tradeoff.users import LinearUser
+    from tradeoff.users import LinearUser, relative_regret
 
     settings = settings_from(options, "ask")
     settings |= {} if strategy is None else {"strategy": strategy}
     settings |= {} if max_questions is None else {"max_questions": max_questions}
     if resume is not None and (settings or log is not None):
         raise ArgumentError(
-            "--resume goes on with an interview as it was begun, in its own file; leave out --log, --strategy, "
-            "--option and --max-questions"
+            "--resume continues an interview with the settings and the file it was begun with; leave out --log, "
+            "--strategy, --option and --max-questions"
         )
     if precision is not None and simulate is None:
-        raise ArgumentError("--precision is about a simulated person; give --simulate too, or leave it out")
+        raise ArgumentError("--precision is about a simulated person; add --simulate, or leave it out")
     loaded = source.read()
     person = None
     if simulate is not None:
         weights = weights_from(simulate, loaded.objectives)
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
-    call = shlex.join(["tradeoff", "ask", *source.words()])
+    call = shlex.join(["tradeoff", "ask", *source.arguments()])
     if spec_of(settings.get("strategy", "careful")).seeded:
         settings.setdefault("seed", seed)
-    for note in notes(loaded):
-        out.print(cell(f"note: {note}"), style="yellow")
+    print_notes(loaded, on_stderr=as_json)
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
-        keeper = Keeper(interview, store)
+        logged = LoggedInterview(interview, store)
         if person is None:
-            converse(keeper, loaded, out, call)
+            converse(logged, loaded, out, call)
         else:
-            answer_all(keeper, loaded, person, None if as_json else out)
+            answer_all(logged, loaded, person, None if as_json else out)
         if as_json:
-            emit(document(loaded, interview, person))
+            found = interview_data(loaded, interview)
+            if person is not None:
+                found["relative_regret"] = relative_regret(loaded, person, interview.recommendation.alternative)
+            emit(found)
         else:
             end(loaded, interview, person, out)
         if not interview.finished:
-            part(keeper, out, call)
+            part(logged, out, call)
         elif not interview.recommendation.complete:
-            raise SystemExit(BUDGET_USED_UP)
+            raise SystemExit(INCOMPLETE)
 
 
 # --- beginning -------------------------------------------------------------------------------------------------------
 
 
-def console(on_stderr: bool) -> Console:
-    """Return the console for people: stdout, or stderr where stdout is for programs."""
-    from rich.console import Console
-
-    return Console(highlight=False, stderr=on_stderr)
-
-
 @contextlib.contextmanager
 def begun(
-    problem: AnyProblem, settings: dict[str, Any], log: Path | None, resume: Path | None, out: Console
+    problem: Presentable, settings: dict[str, Any], log: Path | None, resume: Path | None, out: Console
 ) -> Iterator[tuple[Interview, JsonLines | None]]:
-    """Give the interview, new or gone on with, and the open file it is kept in."""
+    """Yield the interview, new or resumed, and the open file that it is saved to."""
     from tradeoff.errors import LogError
     from tradeoff.interview import Interview
     from tradeoff.stores import JsonLines
@@ -189,11 +182,11 @@ def begun(
 
 
 def warn_of_many_questions(interview: Interview) -> None:
-    """Say once, on stderr, that this way of asking takes long."""
+    """Say on stderr that this strategy asks many questions."""
     settings = interview.log[0]["settings"]
     objectives, most = len(interview.problem.objectives), interview.at_most
-    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY
-    if slow and most is not None and most > PATIENCE:
+    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY_OBJECTIVES
+    if slow and most is not None and most > MANY_QUESTIONS:
         note = (
             f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o basis=spanner "
             "asks fewer, and q ends it at any time with the best plan so far"
@@ -201,31 +194,37 @@ def warn_of_many_questions(interview: Interview) -> None:
         console(on_stderr=True).print(note, style="yellow")
 
 
-class Keeper:
-    """An interview whose events are on the disk before anybody is shown what follows from them."""
+class LoggedInterview:
+    """An interview whose events are in its file before anything follows from them."""
 
     def __init__(self, interview: Interview, store: JsonLines | None) -> None:
         self.interview, self.store = interview, store
-        # The file may hold more: what a page has noted between the interview's own events.
-        self._kept = len(interview.log) if store is not None and store.read() else 0
+        self._stored = len(interview.log) if store is not None and store.read() else 0
 
-    def keep(self) -> None:
+    def _store(self) -> None:
         """Write the events that are not written yet."""
         if self.store is not None:
             events = self.interview.log
-            self.store.append(events[self._kept :])
-            self._kept = len(events)
+            self.store.append(events[self._stored :])
+            self._stored = len(events)
 
-    def ask(self) -> Question | None:
-        """Return the question to be answered now, kept, or None when nothing is left to ask."""
+    def ask(self) -> Shown | None:
+        """Return the question to be answered now, or None when nothing is left to ask."""
+        from tradeoff.log import Shown
+
         question = self.interview.ask()
-        self.keep()
-        return question
+        self._store()
+        return None if question is None else Shown(question, self.interview.left)
 
-    @property
-    def swapped(self) -> bool:
-        """Whether the second alternative is shown as A."""
-        return self.interview.left == "second"
+    def tell(self, reply: Reply) -> None:
+        """Save the reply to the question that was asked; what follows from it is worked out by the next ``ask``."""
+        self.interview.skip() if reply is None else self.interview.tell(reply)
+        self._store()
+
+    def undo(self, number: int | None = None) -> None:
+        """Take back the last answer, or the one with this number."""
+        self.interview.undo(number)
+        self._store()
 
     @property
     def number(self) -> int:
@@ -236,48 +235,48 @@ class Keeper:
 # --- people ----------------------------------------------------------------------------------------------------------
 
 
-def converse(keeper: Keeper, problem: AnyProblem, out: Console, call: str) -> None:
-    """Ask a person until nothing is left to ask or they quit; on Ctrl-C say how to go on, and pass it on."""
-    from tradeoff.apps.cli.conflicts import settle
+def converse(logged: LoggedInterview, problem: Presentable, out: Console, call: str) -> None:
+    """Ask a person until nothing is left to ask or they quit; after Ctrl-C, say how to continue."""
+    from tradeoff.apps.cli.conflicts import answer_to_retract
     from tradeoff.apps.cli.keys import answers_from
-    from tradeoff.apps.cli.pages import cell
+    from tradeoff.presentation.sentences import NO_WRONG_ANSWERS, WELCOME
 
-    out.print(cell(f"{problem.title}: you are shown two alternatives at a time. Say which you would rather have."))
-    out.print("There are no wrong answers. Press ? for help.")
+    out.print(cell(problem.title, "bold"))
+    out.print(f"{WELCOME} {NO_WRONG_ANSWERS} Press ? for help.")
     try:
         with answers_from(sys.stdin) as next_key:
             while True:
-                while (question := keeper.ask()) is not None:
-                    show(keeper, problem, question, out)
-                    if not hear(keeper, problem, out, next_key):
+                while (shown := logged.ask()) is not None:
+                    show(logged, problem, shown, out)
+                    if not hear(logged, problem, shown, out, next_key):
                         return
-                if not settle(keeper, problem, out, next_key):
+                number = answer_to_retract(logged.interview, problem, out, next_key)
+                if number is None:
                     return
+                logged.undo(number)
+                out.print("Took back that answer.")
     except KeyboardInterrupt:
-        part(keeper, out, call)
+        part(logged, out, call)
         raise
 
 
-def show(keeper: Keeper, problem: AnyProblem, question: Question, out: Console) -> None:
+def show(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
     """Print a question, how many more can come, and how good the recommendation is already."""
-    from tradeoff.apps.cli.cards import certificate_line, print_question
-    from tradeoff.model import Question
+    from tradeoff.apps.cli.cards import print_question
+    from tradeoff.presentation.result import certificate
+    from tradeoff.presentation.sentences import progress
 
-    left = keeper.interview.at_most
-    more = "" if left is None else ", the last one" if left <= 1 else f", at most {left - 1} more"
-    shown = Question(question.second, question.first) if keeper.swapped else question
-    print_question(out, problem, shown, f"Question {keeper.number}{more}")
-    certificate = certificate_line(keeper.interview.recommendation)
-    if certificate:
-        out.print(certificate, style="dim")
+    print_question(out, problem, shown.a, shown.b, progress(logged.number, logged.interview.at_most))
+    proved = certificate(logged.interview.recommendation)
+    if proved:
+        out.print(proved, style="dim")
 
 
-def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -> bool:
+def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console, next_key: NextKey) -> bool:
     """Take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
-    from tradeoff.apps.cli.pages import cell
     from tradeoff.errors import ArgumentError
-    from tradeoff.model import Answer
+    from tradeoff.presentation.sentences import ANSWERED
 
     asked = False
 
@@ -285,25 +284,18 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
         key = next_key(None if asked else lambda: out.print(PROMPT, style="bold"))
         asked = True
         match key.lower():
-            case "a" | "b" | "=" | "e" as meant:
-                said = Answer(ANSWERS[meant])
-                keeper.interview.tell(said.swapped if keeper.swapped else said)
-                keeper.keep()
-                out.print(SAID[said.value])
-                return True
-            case "s":
-                keeper.interview.skip()
-                keeper.keep()
-                out.print("Skipped.")
+            case "a" | "b" | "=" | "e" | "s" as pressed:
+                reply = shown.reply(KEYS[pressed])
+                logged.tell(reply)
+                out.print(ANSWERED[shown.turned(reply)])
                 return True
             case "u":
                 try:
-                    keeper.interview.undo()
+                    logged.undo()
                 except ArgumentError as error:
                     out.print(cell(f"{error}; {POSSIBLE}"))
                     continue
-                keeper.keep()
-                out.print("The last answer is taken back.")
+                out.print("Took back the last answer.")
                 return True
             case "?":
                 out.print(cell(help_text(problem)))
@@ -315,38 +307,30 @@ def hear(keeper: Keeper, problem: AnyProblem, out: Console, next_key: NextKey) -
                 out.print(cell(f"{named} is not an answer; {POSSIBLE}"))
 
 
-def help_text(problem: AnyProblem) -> str:
+def help_text(problem: Presentable) -> str:
     """Return what the keys mean, what is shown, and why it is asked."""
+    from tradeoff.presentation.sentences import explanation
+
     keys = """
   a or b   the one you would rather have
   = or e   they are about equal to you
-  s        skip: nothing is concluded from it, and something else is asked
-  u        undo: take the last answer back
+  s        skip: no conclusion is drawn, and something else is asked
+  u        undo: take back the last answer
   q        quit, with the best plan so far
 """
-    why = [
-        "A and B are two ways of deciding in advance; chance does the rest. A few ways it can go are told, with how "
-        'often: "30% (30 of 100)". They sum it up, so that the averages below them, in units, are exact.',
-        "Why such questions? What you would give up for what says how much each objective matters to you. At the end "
-        "you see that in per cent, counted for the whole way from its worst to its best attainable amount.",
-        f'Gains are counted from "{problem.reference_name}", which is only there to compare with. "Within 4% of the '
-        'best plan for you" says: of the gain of your best plan at most 4% are lost.',
-    ]
-    return keys + "\n" + "\n\n".join(why) + "\n"
+    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in explanation(problem.reference_name))])
 
 
-def part(keeper: Keeper, out: Console, call: str) -> None:
-    """Print where the answers are and how to go on."""
-    from tradeoff.apps.cli.pages import cell
-
-    words, option = "The answers were not kept. To keep them next time, begin with:", "--log answers.jsonl"
-    if keeper.store is not None:
-        words, option = "Everything is kept. To go on:", f"--resume {shlex.quote(str(keeper.store.path))}"
+def part(logged: LoggedInterview, out: Console, call: str) -> None:
+    """Print whether the answers are saved, and how to continue."""
+    words, option = "Your answers were not saved. To save them next time, start with:", "--log answers.jsonl"
+    if logged.store is not None:
+        words, option = "Your answers are saved. To continue:", f"--resume {shlex.quote(str(logged.store.path))}"
     out.print(cell(f"\n{words}"))
     out.print(cell(f"  {call} {option}"), soft_wrap=True)
 
 
-def end(problem: AnyProblem, interview: Interview, person: LinearUser | None, out: Console) -> None:
+def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
     from tradeoff.users import relative_regret
@@ -360,13 +344,15 @@ def end(problem: AnyProblem, interview: Interview, person: LinearUser | None, ou
 # --- simulated people ------------------------------------------------------------------------------------------------
 
 
-def answer_all(keeper: Keeper, problem: AnyProblem, person: LinearUser, out: Console | None) -> None:
+def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser, out: Console | None) -> None:
     """Let a simulated person answer everything, and print each answer in a line or two."""
-    from tradeoff.apps.cli.cards import SAYS, print_answered
+    from tradeoff.apps.cli.cards import print_answer
+    from tradeoff.presentation.result import Given, answer_lines
 
-    while (question := keeper.ask()) is not None:
-        number, answer = keeper.number, person(question)
-        keeper.interview.tell(answer)
-        keeper.keep()
+    while (shown := logged.ask()) is not None:
+        question = shown.question
+        number, answer = logged.number, person(question)
+        logged.tell(answer)
         if out is not None:
-            print_answered(out, problem, question, number, SAYS[answer.value])
+            (line,) = answer_lines(problem, [Given(number, question.first, question.second, answer)])
+            print_answer(out, replace(line, ordinal=number))

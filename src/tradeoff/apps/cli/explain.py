@@ -1,4 +1,4 @@
-"""``tradeoff explain``: the best plan for stated weights as a person reads it, printed and drawn.
+"""``tradeoff explain``: the best plan for stated weights as a few stories, printed and drawn.
 
 Nothing heavy is imported before the command runs, so that ``tradeoff --help`` answers at once.
 """
@@ -6,187 +6,113 @@ Nothing heavy is imported before the command runs, so that ``tradeoff --help`` a
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.output import cell, console, emit, table
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument, weights_option
 
 if TYPE_CHECKING:
-    from tradeoff.model import Alternative, Lottery, Vector
-    from tradeoff.sources import AnyProblem
+    from tradeoff.model import Alternative, Lottery
+    from tradeoff.problem import Presentable
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-TOGETHER = "\N{NO-BREAK SPACE}"
+JOINED = "\N{NO-BREAK SPACE}"
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
-@click.option(
-    "--weights",
-    required=True,
-    metavar="NAME=NUMBER,...",
-    help="How much each objective matters, relative to its attainable range; those left out count 0. "
-    "Example: time=3,comfort=1",
-)
+@problem_argument
+@weights_option
 @click.option(
     "--method",
-    type=click.Choice(["expand", "flow"]),
-    help="How the stories are found: step by step from the start (expand, the default), or by taking the policy's "
-    "flow apart (flow).",
+    type=click.Choice(["expand", "flow", "faithful"]),
+    help="How the stories are found: step by step from the start (expand, the default), by decomposing the plan's "
+    "flow (flow), or so that their outcomes are spread like those of the plan itself (faithful).",
 )
-@click.option(
-    "--order",
-    type=click.Choice(["likely", "typical", "diverse"]),
-    help="Which stories are preferred: those that happen often (likely, the default), those near the average "
-    "(typical), or those far from it (diverse).",
-)
-@click.option("--svg", type=FILE, metavar="FILE", help="Draw it into an SVG file.")
-@click.option("--png", type=FILE, metavar="FILE", help="Draw it into a PNG file (this needs matplotlib).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def explain(
-    source: Source,
-    weights: str,
-    method: str | None,
-    order: str | None,
-    svg: Path | None,
-    png: Path | None,
-    as_json: bool,
-) -> None:
-    """Tell what the best plan for stated weights leads to, as a few stories.
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw it as an SVG file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(source: Source, weights: str, method: str | None, svg: Path | None, as_json: bool) -> None:
+    """Explain the best plan for stated weights by a few stories.
 
-    Each story is one way things can go, with its share. There are few of them (at most one more than objectives), yet
-    their average is exactly that of the plan.
+    Each story is one way things can go, with its share. There are at most one more of them than objectives, and their
+    average is exactly that of the plan.
     """
     from tradeoff.apps.cli.arguments import weights_from
-    from tradeoff.apps.cli.main import emit
+    from tradeoff.presentation.data import explanation_data
 
     loaded = source.read()
     vector = weights_from(weights, loaded.objectives)
     (best,) = loaded.best([vector])
-    lottery = told(loaded, best, method, order)
-    draw(loaded, lottery, svg, png)
+    lottery = lottery_of(loaded, best, method)
+    if svg is not None:
+        draw(loaded, best, lottery, svg)
     if as_json:
-        emit(explanation(loaded, vector, best, lottery))
+        emit(explanation_data(loaded, vector, best, lottery))
     else:
         print_explanation(loaded, lottery)
 
 
-def told(problem: AnyProblem, best: Alternative, method: str | None, order: str | None) -> Lottery:
-    """Return the plan as a lottery, the largest share first; only the plans of MDPs can be told in several ways."""
+def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> Lottery:
+    """Return the plan as a lottery, heaviest first; only plans with paths can be told in several ways."""
     from tradeoff.errors import ArgumentError
-    from tradeoff.problems.mdp import MDP
-    from tradeoff.representation.words import heaviest_first
+    from tradeoff.presentation.stories import heaviest_first
 
-    options: dict[str, Any] = {"method": method, "order": order}
-    given = {name: value for name, value in options.items() if value is not None}
-    if not isinstance(problem, MDP) and given:
-        name, value = next(iter(given.items()))
+    if method is None:
+        return heaviest_first(problem.show(best))
+    if not problem.has_paths:
         raise ArgumentError(
-            f"--{name} {value} is about the paths of a plan, but {problem.name!r} has no paths: "
-            f"something is chosen once; leave out --{name}"
+            f"--method {method} is about the paths of a plan, but {problem.name!r} has no paths; leave out --method"
         )
-    return heaviest_first(problem.show(best, **given))
+    show: Any = problem.show  # a problem with paths takes more than the protocol says
+    return heaviest_first(show(best, method=method))
 
 
-def draw(problem: AnyProblem, lottery: Lottery, svg: Path | None, png: Path | None) -> None:
-    """Write the pictures that were asked for, and say so on stderr."""
-    if svg is None and png is None:
-        return
-    from tradeoff.apps.cli.main import plain
+def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) -> None:
+    """Write the plan as an SVG file, and say so on stderr."""
     from tradeoff.errors import ArgumentError
-    from tradeoff.representation.drawing import lottery_picture
+    from tradeoff.presentation.sheet import plan_svg
+    from tradeoff.presentation.text import without_controls
 
-    picture = lottery_picture(lottery, problem.title, getattr(problem, "places", None))
     try:
-        if svg is not None:
-            svg.write_text(picture.svg(), encoding="utf-8")
-            click.echo(f"wrote {plain(str(svg))}", err=True)
-        if png is not None:
-            picture.png(png)
-            click.echo(f"wrote {plain(str(png))}", err=True)
+        path.write_text(plan_svg(problem, best, lottery), encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"cannot write {error.filename}: {error.strerror}; choose another file") from error
+    click.echo(f"written: {without_controls(str(path))}", err=True)
 
 
-def explanation(problem: AnyProblem, weights: Vector, best: Alternative, lottery: Lottery) -> dict[str, Any]:
-    """Return the lottery as plain data."""
-    from tradeoff.representation.words import path_words, share_counts
-
-    names = [o.name for o in problem.objectives]
-    counts, total = share_counts(lottery.weights)
-    return {
-        "problem": problem.name,
-        "weights": dict(zip(names, weights.tolist(), strict=True)),
-        "score": float(weights @ best.value),
-        "units": {o.name: o.unit for o in problem.objectives},
-        "trajectories": [
-            {
-                "share": float(share),
-                "count": count,
-                "of": total,
-                "probability": float(trajectory.probability),
-                "words": path_words(trajectory),
-                "states": list(trajectory.states),
-                "actions": list(trajectory.actions),
-                "outcome": dict(zip(names, trajectory.outcome.tolist(), strict=True)),
-            }
-            for share, count, trajectory in zip(lottery.weights, counts, lottery.trajectories, strict=True)
-        ],
-        "average": dict(zip(names, lottery.average.tolist(), strict=True)),
-    }
-
-
-def print_explanation(problem: AnyProblem, lottery: Lottery) -> None:
-    """Print the lottery for people: each story with its share, then the average."""
-    from rich.text import Text
-
-    from tradeoff.apps.cli.main import plain
-    from tradeoff.apps.cli.pages import cell, console, table
-    from tradeoff.representation.words import (
-        chance_words,
-        heading_words,
-        is_certain,
-        outcome_words,
-        path_words,
-        share_words,
-    )
+def print_explanation(problem: Presentable, lottery: Lottery) -> None:
+    """Print each story with its share, then the average."""
+    from tradeoff.presentation.numbers import chance, share_words
+    from tradeoff.presentation.sentences import plan_lead
+    from tradeoff.presentation.stories import average, common_total, is_certain, outcomes, path_words, worst_and_best
 
     out = console()
-    names = [o.name for o in lottery.objectives]
-    outcomes, average = outcome_words(lottery)
-    several, certain = len(outcomes) > 1, is_certain(lottery)
-    out.print(Text(plain(f"The best plan: {problem.title}"), style="bold"))
-    out.print(cell(heading_words(lottery)))
-    for share, trajectory, amounts in zip(share_words(lottery.weights), lottery.trajectories, outcomes, strict=True):
+    total, certain = common_total(lottery), is_certain(lottery)
+    shares = [""] if total is None else share_words(lottery.weights, total)
+    out.print(cell(f"The best plan: {problem.title}", "bold"))
+    out.print(cell(plan_lead(lottery)))
+    for share, trajectory, amounts in zip(shares, lottery.trajectories, outcomes(lottery), strict=True):
         out.print()
-        out.print(Text(share, style="bold"))
+        if share:
+            out.print(cell(share, "bold"))
         for step in path_words(trajectory):
             out.print(cell(indented(step, "  - ", out.width)))
-        if several:
-            out.print(cell(indented(f"comes to: {kept_together(names, amounts)}", "  ", out.width)))
+        if share:
+            items = ", ".join(f"{name} {amount}".replace(" ", JOINED) for name, amount in amounts)
+            out.print(cell(indented(f"comes to: {items}", "  ", out.width)))
         if not certain:
-            often = chance_words(trajectory.probability)
-            out.print(Text(f"  exactly this happens {often} of the time", style="dim"))
-    gains = lottery.outcomes * [o.sign for o in lottery.objectives]
-    made = table("", ">comes to" if certain else ">on average", *([">at worst", ">at best"] if several else []))
-    for j, name in enumerate(names):
-        ends = (outcomes[int(gains[:, j].argmin())][j], outcomes[int(gains[:, j].argmax())][j]) if several else ()
-        made.add_row(cell(name), Text(plain(average[j]), style="bold"), *map(cell, ends))
+            out.print(cell(f"  exactly this happens {chance(trajectory.probability)} of the time", "dim"))
+    made = table("", ">comes to" if certain else ">on average", *([">at worst", ">at best"] if total else []))
+    ends = worst_and_best(lottery) if total else [()] * len(lottery.objectives)
+    for (name, amount), both in zip(average(lottery), ends, strict=True):
+        made.add_row(cell(name), cell(amount, "bold"), *map(cell, both))
     out.print()
     out.print(made)
 
 
-def kept_together(names: Sequence[str], amounts: Sequence[str]) -> str:
-    """Return names with their amounts as a list whose items no line break parts."""
-    items = (f"{name} {amount}".replace(" ", TOGETHER) for name, amount in zip(names, amounts, strict=True))
-    return ", ".join(items)
-
-
 def indented(text: str, mark: str, width: int) -> str:
-    """Return a text behind a mark, wrapped so that it goes on below its own first word."""
+    """Return a text behind a mark, wrapped so that it continues below its own first word."""
     below = " " * len(mark)
     lines = textwrap.wrap(text, max(width, 20), initial_indent=mark, subsequent_indent=below, break_on_hyphens=False)
-    return "\n".join(lines).replace(TOGETHER, " ")
+    return "\n".join(lines).replace(JOINED, " ")

@@ -1,4 +1,4 @@
-"""Single keys from a terminal, without Enter; lines from anything else."""
+"""Single keys from a terminal, without Enter; lines from any other stream."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO, TypeAlias
 
-# Prints the prompt with what it is given, and returns the key; None where the prompt is still there from before.
+# Calls the function that prints the prompt, and returns the key; None where the prompt is already there.
 NextKey: TypeAlias = Callable[[Callable[[], None] | None], str]
 
-# What is read when there is nothing more to read.
+# What is returned at the end of the input.
 END = ""
 
-# A terminal sends a special key, such as an arrow, as several characters at once: they come within this many seconds.
-TOGETHER = 0.05
+# A terminal sends a special key, such as an arrow, as several characters within this many seconds.
+KEY_GAP = 0.05
 
 
 @contextlib.contextmanager
 def answers_from(stream: TextIO) -> Iterator[NextKey]:
-    """Give a function that returns the next key pressed, or the next line where the stream is no terminal.
+    """Yield a function that returns the next key pressed, or the next line where the stream is not a terminal.
 
-    It takes what prints the prompt, which it calls on a terminal only, and returns END when nothing more can come.
-    Keys that were pressed before the prompt are dropped, so that nobody answers a question they have not seen. The
-    terminal is put back as it was on the way out, whatever happens.
+    It takes the function that prints the prompt, which it calls on a terminal only, and returns END at the end of the
+    input. Keys pressed before the prompt are dropped, so that they cannot answer a question that was not seen. On exit,
+    the terminal's settings are always restored.
     """
     if not stream.isatty():
         yield lambda prompt: _next_line(stream)
@@ -36,7 +36,7 @@ def answers_from(stream: TextIO) -> Iterator[NextKey]:
 
 
 def _next_line(stream: TextIO) -> str:
-    """Return the next line that is not empty, without spaces at its ends."""
+    """Return the next line that is not empty, stripped."""
     for line in stream:
         if line.strip():
             return line.strip()
@@ -69,7 +69,7 @@ else:
         before = termios.tcgetattr(descriptor)
 
         def next_key(prompt: Callable[[], None] | None) -> str:
-            # Each time anew: the program may have been stopped and continued, which gives the terminal back.
+            # Set it every time: stopping and continuing the program resets the terminal.
             tty.setcbreak(descriptor, termios.TCSADRAIN if prompt is None else termios.TCSAFLUSH)
             if prompt is not None:
                 prompt()
@@ -89,8 +89,8 @@ else:
         if first in (b"", b"\x04"):  # Ctrl-D
             return END
         rest = b""
-        # The rest of a letter outside ASCII, or of a special key: an arrow ends with a letter that is no answer.
-        while (first == b"\x1b" or first[0] >= 0x80) and select.select([descriptor], [], [], TOGETHER)[0]:
+        # The rest of a letter outside ASCII, or of a special key: an arrow ends with a letter that must not count.
+        while (first == b"\x1b" or first[0] >= 0x80) and select.select([descriptor], [], [], KEY_GAP)[0]:
             more = os.read(descriptor, 1)
             if not more:
                 break

@@ -6,16 +6,20 @@ Nothing heavy is imported before the command runs, so that ``tradeoff --help`` a
 from __future__ import annotations
 
 import functools
+import gc
+import ipaddress
 import logging
 import os
+import re
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
     from tradeoff.studies import Study
 
 STORE = "sqlite:///tradeoff.db"
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
+HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,27 +46,44 @@ store_option = click.option(
 
 @dataclass(frozen=True)
 class Place:
-    """Where the page is served."""
+    """Where the page is served, and to whom."""
 
     host: str
     port: int
     workers: int
     hosts: tuple[str, ...]
     browser: bool
+    limits: tuple[str, ...] = ()
+    visitor_header: str | None = None
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
+        from tradeoff.apps.web.limits import Limits
         from tradeoff.errors import ArgumentError
 
-        if self.host not in LOOPBACK_HOSTS and not self.hosts:
+        for name in self.hosts:
+            if name == "*":
+                raise ArgumentError(
+                    "--allowed-host '*' would let any web site talk to this server through a visitor's browser; "
+                    "give each name that people use, such as --allowed-host study.example.org"
+                )
+            if not HOST_NAME.fullmatch(name):
+                raise ArgumentError(f"--allowed-host {name} is not a name; give it without http:// and without a port")
+        local = all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in self.addresses())
+        if not local and not self.hosts:
             raise ArgumentError(
                 f"--host {self.host} lets other machines in; say under which name they know this one with "
                 "--allowed-host NAME, such as --allowed-host study.example.org"
             )
+        if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
+            raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
+        Limits.parse(self.limits)
 
-        for name in self.hosts:
-            if "/" in name or (":" in name and not (name.startswith("[") and name.endswith("]"))):
-                raise ArgumentError(f"--allowed-host {name} is not a name; give it without http:// and without a port")
+    def addresses(self) -> tuple[str, ...]:
+        """Return the numeric addresses to listen at; localhost has two."""
+        from tradeoff.apps.web.server import resolve
+
+        return resolve(self.host)
 
     def names(self) -> tuple[str, ...]:
         """Return the names under which the server answers."""
@@ -74,8 +97,8 @@ class Place:
         return f"http://{name}:{port}"
 
 
-def takes_place(command: Command) -> Command:
-    """Give a command the options of where it listens; it receives them as ``place``."""
+def listen_options(command: Command) -> Command:
+    """Add the options of where to listen and whom to serve to a command, which receives them as ``place``."""
 
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
@@ -85,13 +108,21 @@ def takes_place(command: Command) -> Command:
                   help="A name under which this machine is known to others; can be repeated.")  # fmt: skip
     @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
                   help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
+    @click.option("--limit", "limits", multiple=True, metavar="NAME=N",
+                  help="A limit on what visitors may ask: begins=120 (interviews begun by an address in ten minutes), "
+                       "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
+    @click.option("--visitor-header", metavar="NAME",
+                  help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
     @click.option(
         "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
     )
     @functools.wraps(command)
-    def run(host: str, port: int, hosts: tuple[str, ...], workers: int, browser: bool | None, **arguments: Any) -> Any:
+    def run(
+        host: str, port: int, hosts: tuple[str, ...], workers: int, limits: tuple[str, ...],
+        visitor_header: str | None, browser: bool | None, **arguments: Any,
+    ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
-        return command(place=Place(host, port, workers, hosts, opens), **arguments)
+        return command(place=Place(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
 
     return run  # type: ignore[return-value]
 
@@ -105,8 +136,8 @@ class Asking:
     seed: int
 
 
-def takes_asking(command: Command) -> Command:
-    """Give a command the options of how questions are chosen; it receives them as ``asking``."""
+def strategy_options(command: Command) -> Command:
+    """Add the options of the strategy to a command, which receives them as ``asking``."""
 
     @click.option("--strategy", default="careful", show_default=True, metavar="NAME",
                   help="How the questions are chosen.")  # fmt: skip
@@ -114,7 +145,7 @@ def takes_asking(command: Command) -> Command:
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
     @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
-                  help="Decides what is left to chance.")  # fmt: skip
+                  help="Random seed.")  # fmt: skip
     @functools.wraps(command)
     def run(strategy: str, options: tuple[str, ...], max_questions: int | None, seed: int, **arguments: Any) -> Any:
         one_thread_each()
@@ -128,15 +159,15 @@ def takes_asking(command: Command) -> Command:
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @store_option
-@takes_place
+@listen_options
 def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
-    """Ask people in the browser: a page with two alternatives at a time, and what was learned at the end.
+    """Ask people in the browser: a page with two alternatives at a time, and the result at the end.
 
-    Everything said is kept in the store before the next question is shown. Stop with Ctrl-C; the same command goes on
-    where everybody was. It needs no network.
+    Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
+    everyone was. It needs no network.
     """
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
@@ -145,6 +176,7 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     problem = source.read()
     name = common_name(problem, {"strategy": asking.strategy, "seed": asking.seed, **asking.settings})
     with open_store(store) as opened:
+        new = False
         if name in Study.names(opened):
             study = Study.read(opened, name)
         else:
@@ -153,49 +185,84 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
                 source=source.data(),
             )  # fmt: skip
             study.keep(opened, problem)
-        run(opened, store, study, problem, place, source)
+            new = True
+        run(opened, store, study, problem, place, source, show_secret=new)
 
 
 def one_thread_each() -> None:
-    """Keep the linear algebra of each request in its own thread; this must be said before NumPy is loaded."""
+    """Keep the linear algebra of each request in its own thread; call this before NumPy is loaded."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
-def run(store: Store, address: str, study: Study, problem: AnyProblem, place: Place, source: Source | None) -> None:
-    """Serve a study until interrupted, and say where."""
-    from tradeoff.apps.cli.main import working
-    from tradeoff.apps.web.server import Workers, check_address
+def run(
+    store: Store,
+    address: str,
+    study: Study,
+    problem: AnyProblem,
+    place: Place,
+    source: Source | None,
+    *,
+    show_secret: bool = False,
+) -> None:
+    """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
+    from tradeoff.apps.cli.output import working
+    from tradeoff.apps.web.server import Workers, check_port
     from tradeoff.apps.web.server import serve as listen
     from tradeoff.errors import ArgumentError
 
-    if place.workers > 1 and not address.startswith("postgresql"):
+    if place.workers > 1 and not store.shared:
         raise ArgumentError(
-            f"--workers {place.workers} needs PostgreSQL, which several processes can write to; use one worker here"
+            f"--workers {place.workers} needs a store that several processes can write to, such as PostgreSQL; "
+            f"{without_password(address)} takes one worker"
         )
-    port = check_address(place.host, place.port)
+    addresses = place.addresses()
+    port = check_port(addresses, place.port)
     with working("Getting ready ..."):
         app = application(store, study, problem, place)
     workers = Workers(work, (address, study.name, source, place, port), place.workers - 1)
     try:
-        listen(app, place.host, port, ready=lambda: announce(place, port, study))
+        listen(app, addresses, port, ready=lambda: announce(place, port, study, address, show_secret))
     finally:
         workers.stop()
-    click.echo("\nStopped. Everything is kept; the same command goes on.", err=True)
+    click.echo("\nStopped. Everything is kept; the same command continues.", err=True)
 
 
 def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
-    """Return the application, warmed up: the first person does not wait for compilers."""
+    """Return the application, warmed up, so that the first person does not wait for the compiler."""
     from tradeoff.apps.web.app import make_app
+    from tradeoff.apps.web.limits import Limits
     from tradeoff.apps.web.pages import warm_up
     from tradeoff.problems.mdp import MDP
-    from tradeoff.studies import Desk
+    from tradeoff.studies import Sessions
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     if isinstance(problem, MDP):
-        problem.threads = 1  # many people are served at once; each of them taking every core would only get in the way
+        problem.threads = 1  # many people are served at once: one core each
     warm_up(study, problem)
-    return make_app(Desk(study, problem, store), problem, hosts=place.names())
+    keep_collections_short()
+    return make_app(
+        Sessions(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
+        visitor_header=place.visitor_header,
+    )  # fmt: skip
+
+
+def keep_collections_short() -> None:
+    """Make every garbage collection short: it examines only objects created since the last full one.
+
+    Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
+    last reference to them is dropped, and need no collector.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
+    gc.set_threshold(*COLLECT_AFTER)
+    gc.callbacks.append(_freeze_survivors)
+
+
+def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()
 
 
 def work(address: str, name: str, source: Source | None, place: Place, port: int) -> None:
@@ -207,17 +274,35 @@ def work(address: str, name: str, source: Source | None, place: Place, port: int
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        listen(application(store, study, problem, place), place.host, port)
+        listen(application(store, study, problem, place), place.addresses(), port)
 
 
-def announce(place: Place, port: int, study: Study) -> None:
-    """Say where the page is, and open it."""
+def announce(place: Place, port: int, study: Study, store: str, show_secret: bool) -> None:
+    """Print where the page is, and open it. The admin page's secret is printed once, because output is often kept."""
     import webbrowser
 
     address = place.address(port)
     click.echo(f"Answer questions at  {address}/")
-    click.echo(f"Watch the answers at {address}/admin/{study.admin}")
+    if show_secret:
+        click.echo(f"Watch the answers at {address}/admin/{study.admin}")
+    else:
+        click.echo(f"For the address of the admin page: {admin_command(study.name, store)}")
     click.echo("Stop with Ctrl-C.")
     sys.stdout.flush()
     if place.browser:
         webbrowser.open(f"{address}/")
+
+
+def admin_command(name: str, store: str) -> str:
+    """Return the command that prints the secret address of a study's admin page."""
+    words = ["tradeoff", "study", "list", "--admin", name]
+    return shlex.join([*words, *([] if store == STORE else ["--store", without_password(store)])])
+
+
+def without_password(store: str) -> str:
+    """Return the address of a store without its password.
+
+    >>> without_password("postgresql://ann:secret@example.org/study")
+    'postgresql://ann:***@example.org/study'
+    """
+    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]+):.*@", r"\1:***@", store))

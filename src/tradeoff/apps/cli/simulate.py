@@ -11,35 +11,37 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.output import STORAGE, cell, console, emit, fail, table
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, json_option, problem_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tradeoff.population import Population
 
-# Whoever waits longer than this is shown how much longer.
-PATIENCE = 2.0
+PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 
 
 @click.command(epilog=PROBLEM_HELP)
-@takes_problem
-@click.option("--users", default=1000, show_default=True, metavar="N", help="How many users are simulated.")
+@problem_argument
+@click.option("--users", default=1000, show_default=True, metavar="N", help="The number of simulated users.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
-              help="What a user cannot tell apart, relative to the best they can get: 0.01 is 1% of it.")  # fmt: skip
-@click.option("--strategy", default="paper", show_default=True, metavar="NAME", help="The way of asking.")
+              help="The smallest difference that a user notices, as a share of the best they can get.")  # fmt: skip
+@click.option("--strategy", default="paper", show_default=True, metavar="NAME", help="How the questions are chosen.")
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
-              help="An option of the strategy, such as basis=spanner; can be repeated.")  # fmt: skip
-@click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="How often an answer is wrong.")
-@click.option("--max-questions", type=int, metavar="N", help="Ask each user no more than this.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Decides, with a user's number, their row.")
+              help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
+@click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
+@click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
+@click.option(
+    "--seed", default=0, show_default=True, metavar="N", help="Random seed; user i depends only on the seed and i."
+)
 @click.option("--jobs", type=int, metavar="N",
-              help="How many processes; by default one per core, or one where that is quicker.")  # fmt: skip
+              help="The number of processes; by default one per core, or one where that is faster.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write a row per user to a .csv or .parquet file. An interrupted run keeps what is finished beside "
-              "it, and the same command goes on from there.")  # fmt: skip
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw a .svg, .png or .pdf picture.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+              help="Write a row per user to a .csv or .parquet file. After an interruption, the same command "
+              "continues from what is finished.")  # fmt: skip
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Plot the results as .svg, .png or .pdf.")
+@json_option
 def simulate(
     source: Source,
     users: int,
@@ -54,14 +56,14 @@ def simulate(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Ask many simulated users, and show how many questions they got and what the advice cost them.
+    """Ask many simulated users.
 
-    A user's weights are drawn at random (uniformly); regret is relative: the share of the best possible gain that the
-    recommended plan misses. Beside it stands the regret of asking nothing and counting all objectives alike.
+    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random.
+    Regret is relative: the share of the best possible gain that the recommended plan misses. For comparison, the regret
+    without any questions, with equal weights, is shown as well.
     """
     from tradeoff import population
     from tradeoff.apps.cli.arguments import settings_from
-    from tradeoff.apps.cli.main import STORAGE, emit, fail
     from tradeoff.results import check_picture, plot_results
 
     given = settings_from(options, "simulate")
@@ -79,10 +81,10 @@ def simulate(
             plot_results(run.results, run.baseline(), plot, heading(run, loaded.title))
     except KeyboardInterrupt:
         if out is not None:
-            click.echo(f"what is finished is kept in {out}.shards; the same command goes on from there", err=True)
+            click.echo(f"finished users are saved in {out}.shards; the same command continues from there", err=True)
         raise
     except OSError as error:
-        fail(f"the results could not be written: {error}", STORAGE)
+        fail(f"cannot write the results: {error}", STORAGE)
     seconds = time.monotonic() - begin
     if as_json:
         emit(summary_data(run, loaded.name, seconds))
@@ -94,20 +96,19 @@ def simulate(
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """Give a function that shows, on a terminal's stderr, how far a long run is and how long it still takes."""
-    from rich.console import Console
+    """Yield a function that shows the progress of a long run on a terminal's stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    err = console(on_stderr=True)
     bar = Progress(
         TextColumn("users"), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn(),
-        console=console, transient=True,
+        console=err, transient=True,
     )  # fmt: skip
     task = bar.add_task("users", total=None)
-    # A timer, because the first shard may be long in coming.
-    late = threading.Timer(PATIENCE, bar.start)
+    # A timer, because the first shard may take long.
+    late = threading.Timer(PROGRESS_AFTER, bar.start)
     late.daemon = True
-    if console.is_terminal:
+    if err.is_terminal:
         late.start()
     try:
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -142,8 +143,6 @@ def heading(run: Population, title: str) -> str:
 
 def print_summary(run: Population, title: str, seconds: float) -> None:
     """Print the summary for people."""
-    from tradeoff.apps.cli.pages import cell, console, table
-
     found, settings = run.summary(), run.settings
     made = table("", ">mean", ">p50", ">p95", ">worst")
     asked = found.questions
@@ -157,13 +156,13 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
     out = console()
     out.print(cell(heading(run, title)), style="bold")
     out.print(made)
-    notes = [f"{100 * found.complete:.4g}% of the interviews came to their end."]
+    notes = [f"{100 * found.complete:.4g}% of the interviews were completed."]
     if found.bound is not None:
         notes.append(f"{found.exceeded:,} certificates were exceeded.")
     if settings.error_rate:
         notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
     notes.append(
-        f"{1000 * found.seconds_per_user:.3g} ms per user, after {1000 * found.precomputation:.3g} ms that all share; "
+        f"{1000 * found.seconds_per_user:.3g} ms per user, after {1000 * found.precomputation:.3g} ms of shared preparation; "
         f"{seconds:.1f} s in all."
     )
     out.print(cell(" ".join(notes)))

@@ -19,56 +19,67 @@ PROBLEM_HELP = (
     ".parquet, .graphml, .umb, .prism, .jani, ...) or SCHEME:NAME, such as gym:FrozenLake-v1. See docs/sources.md."
 )
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+weights_option = click.option(
+    "--weights",
+    required=True,
+    metavar="NAME=NUMBER,...",
+    help="How much each objective matters, relative to its attainable range; 0 for those left out. "
+    "Example: time=3,comfort=1",
+)
+
 
 @dataclass(frozen=True)
 class Source:
-    """What a person typed to name a problem."""
+    """A problem as it was named on the command line."""
 
     name: str
     options: dict[str, str | bool]
 
     def read(self) -> AnyProblem:
-        """Return the problem; what was put right on the way is noted on the problem, not warned about."""
+        """Return the problem; corrections are noted on the problem instead of warned about."""
         import warnings
 
-        from tradeoff.apps.cli.main import working
+        from tradeoff.apps.cli.reading import reading_bar
         from tradeoff.errors import ProblemWarning
         from tradeoff.sources import load
 
-        with warnings.catch_warnings(), working("Reading the problem ..."):
+        with warnings.catch_warnings(), reading_bar():
             warnings.simplefilter("ignore", ProblemWarning)
             return load(self.name, **self.options)
 
     def data(self) -> dict[str, Any]:
-        """Return it as data, to be read again elsewhere."""
+        """Return the name and options as data, to read the problem again later."""
         return {"name": self.name, "options": dict(self.options)}
 
-    def words(self) -> list[str]:
-        """Return what is to be typed to name it again."""
-        said = [self.name]
+    def arguments(self) -> list[str]:
+        """Return the command-line arguments that name this problem."""
+        found = [self.name]
         for name, value in self.options.items():
-            said += [f"--{name.replace('_', '-')}"] if value is True else ["--with", f"{name}={value}"]
-        return said
+            found += [f"--{name.replace('_', '-')}"] if value is True else ["--with", f"{name}={value}"]
+        return found
 
 
-def takes_problem(command: Command) -> Command:
-    """Give a command the argument PROBLEM and the options of its source; it receives them as ``source``."""
+def problem_argument(command: Command) -> Command:
+    """Add the argument PROBLEM and the options of its source to a command, which receives them as ``source``."""
 
     @click.argument("problem")
     @click.option(
         "--objectives",
         metavar="NAME:min,NAME:max",
-        help="Which columns or attributes are objectives, and whether less or more is better.",
+        help="The columns or attributes to use as objectives, and whether less or more is better.",
     )
-    @click.option("--keep-dominated", is_flag=True, help="Keep items that another one beats in everything.")
-    @click.option("--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1, do not refuse them.")
+    @click.option("--keep-dominated", is_flag=True, help="Keep items that another item beats on every objective.")
+    @click.option(
+        "--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them."
+    )
     @click.option(
         "-w",
         "--with",
         "others",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Another option of the source, such as horizon=20; can be repeated.",
+        help="Another option of the source, such as horizon=20. Can be repeated.",
     )
     @functools.wraps(command)
     def run(
@@ -88,7 +99,7 @@ def takes_problem(command: Command) -> Command:
 
 
 def options_from(texts: tuple[str, ...]) -> dict[str, str | bool]:
-    """Return the options written as ``horizon=20``, as texts; each source knows what to make of them."""
+    """Return the options written as ``horizon=20``, as texts; each source interprets its own."""
     from tradeoff.errors import ArgumentError
 
     found: dict[str, str | bool] = {}

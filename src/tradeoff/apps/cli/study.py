@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-import re
+import functools
 import shlex
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.serve import STORE, Asking, Place, store_option, takes_asking, takes_place
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, takes_problem
+from tradeoff.apps.cli.serve import (
+    STORE,
+    Asking,
+    Place,
+    admin_command,
+    listen_options,
+    store_option,
+    strategy_options,
+    without_password,
+)
+from tradeoff.apps.cli.source import PROBLEM_HELP, Source, options_from, problem_argument
 
+if TYPE_CHECKING:
+    from tradeoff.stores import Log, Store
+    from tradeoff.studies import Study
+
+PROBLEM_OPTION_HELP = (
+    "The study's problem, where it is made by a program, such as python:MODULE:NAME or gym:NAME. A program is run only if you "
+    "name it here, never because a store says so."
+)
 TEXT_HELP = "A text of the page: title, welcome, question or thanks; NAME=@FILE reads it from a file. Can be repeated."
 
 
@@ -24,13 +44,31 @@ def study() -> None:
     tradeoff study serve mine
     tradeoff study list
     tradeoff study export mine --out mine.zip
+    tradeoff study backup backup.db
     """
+
+
+def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option --problem; it receives the named problem, or None, as ``source``."""
+
+    @click.option("--problem", metavar="PROBLEM", help=PROBLEM_OPTION_HELP)
+    @click.option("-w", "--with", "others", multiple=True, metavar="NAME=VALUE",
+                  help="An option of that problem's source; can be repeated.")  # fmt: skip
+    @functools.wraps(command)
+    def run(problem: str | None, others: tuple[str, ...], **arguments: Any) -> Any:
+        from tradeoff.errors import ArgumentError
+
+        if problem is None and others:
+            raise ArgumentError("--with is an option of the problem's source; name the problem with --problem too")
+        return command(source=None if problem is None else Source(problem, options_from(others)), **arguments)
+
+    return run
 
 
 @study.command(epilog=PROBLEM_HELP)
 @click.argument("name")
-@takes_problem
-@takes_asking
+@problem_argument
+@strategy_options
 @click.option("--checks/--no-checks", default=True, show_default=True,
               help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
@@ -50,10 +88,11 @@ def create(
     store: str,
 ) -> None:
     """Create a study: everything is fixed, and the problem is kept with it."""
-    from tradeoff.apps.cli.main import working
+    from tradeoff.apps.cli.output import working
     from tradeoff.errors import ArgumentError
+    from tradeoff.sources import runs_code
     from tradeoff.stores import open_store
-    from tradeoff.studies import Desk, Study
+    from tradeoff.studies import Sessions, Study
 
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
@@ -65,63 +104,118 @@ def create(
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
-        desk = Desk(made, problem, opened)
-        tokens = [desk.invite() for _ in range(participants)]
+        sessions = Sessions(made, problem, opened)
+        tokens = [sessions.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")
     call = ["tradeoff", "study", "serve", name, *([] if store == STORE else ["--store", without_password(store)])]
+    if runs_code(source.name):
+        call += ["--problem", source.name]
+        call += [word for key, value in source.options.items() for word in ("--with", f"{key}={value}")]
     click.echo(f"Serve it with: {shlex.join(call)}", err=True)
+    click.echo(f"Its admin page is /admin/{made.admin} on your server; keep this secret.", err=True)
+    click.echo(f"To see that again: {admin_command(name, store)}", err=True)
 
 
 @study.command("list")
 @store_option
 @click.option("--links", metavar="NAME", help="Print the links of this study's people instead.")
+@click.option("--admin", metavar="NAME", help="Print the secret address of this study's admin page instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def list_studies(store: str, links: str | None, as_json: bool) -> None:
+def list_studies(store: str, links: str | None, admin: str | None, as_json: bool) -> None:
     """List the studies, how many people take part, and how many have finished."""
-    from tradeoff.apps.cli.main import emit
-    from tradeoff.apps.cli.pages import cell, console, table
+    from tradeoff.apps.cli.output import cell, console, emit, table
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
     with open_store(store, write=False) as opened:
-        if links is not None:
-            Study.read(opened, links)
-            found_links = [f"/i/{token}" for token in opened.names(links)]
+        if links is not None or admin is not None:
+            made = Study.read(opened, links or admin or "")
+            paths = [f"/admin/{made.admin}"] if links is None else [f"/i/{token}" for token in opened.names(links)]
             if as_json:
-                emit(found_links)
-            for link in () if as_json else found_links:
-                click.echo(link)
+                emit(paths)
+            for path in () if as_json else paths:
+                click.echo(path)
             return
-        found = [progress(opened, Study.read(opened, name)) for name in Study.names(opened)]
+        found, damaged = progress_of_all(opened)
     if as_json:
         emit(found)
+        report(damaged, "everything else is listed")
         return
-    made = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
-    made.columns[0].no_wrap, made.columns[0].overflow = True, "fold"  # export needs the whole name
-    made.columns[0].min_width = max((len(row["name"]) for row in found), default=0)
+    shown = table("study", "problem", "strategy", ">people", ">answers", ">finished", ">flagged", "created")
+    shown.columns[0].no_wrap, shown.columns[0].overflow = True, "fold"  # export needs the whole name
+    shown.columns[0].min_width = max((len(row["name"]) for row in found), default=0)
     for row in found:
-        made.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
+        shown.add_row(*map(cell, (row["name"], row["problem"], row["strategy"], row["people"], row["answers"],
                                  row["finished"], row["flagged"], row["created"][:16])))  # fmt: skip
-    console().print(made)
+    console().print(shown)
+    report(damaged, "everything else is listed")
 
 
-def progress(store: Any, made: Any) -> dict[str, Any]:
-    """Return how far a study is."""
-    from tradeoff.studies.checks import flags
+def progress_of_all(store: Store) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the progress of every study that can be read, and what cannot be read."""
+    from tradeoff.errors import StoreError
+    from tradeoff.studies import Study
 
-    logs = list(store.logs(made.name).values())
-    return {
+    found: list[dict[str, Any]] = []
+    damaged: list[str] = []
+    for name in Study.names(store):
+        try:
+            made = Study.read(store, name)
+        except StoreError as error:
+            damaged.append(f"the study {name!r} cannot be read: {error}")
+            continue
+        row, unreadable = progress(made, store.logs(name))
+        found.append(row)
+        damaged += damage_lines(name, unreadable)
+    return found, damaged
+
+
+def progress(made: Study, logs: Mapping[str, Log]) -> tuple[dict[str, Any], dict[int, str]]:
+    """Return how far a study is, and why some participants' logs cannot be read, by their number."""
+    from tradeoff.errors import LogError
+    from tradeoff.log import fold
+    from tradeoff.stores import DamagedError
+
+    unreadable: dict[int, str] = {}
+    total: Counter[str] = Counter()
+    for number, log in enumerate(logs.values(), start=1):
+        try:
+            if isinstance(log, DamagedError):
+                raise log
+            state = fold(log)
+        except (DamagedError, LogError) as error:
+            unreadable[number] = str(error)
+            continue
+        answers = sum(one.reply is not None and one.check is None for one in state.given)
+        finished, flagged = state.ended is not None, "failed" in state.flags.values()
+        total.update(answers=answers, finished=finished, flagged=flagged)
+    row = {
         "name": made.name,
         "problem": made.problem,
         "strategy": made.strategy,
         "people": len(logs),
-        "answers": sum(event["event"] == "answer" for events in logs for event in events),
-        "finished": sum(events[-1]["event"] == "end" for events in logs),
-        "flagged": sum("failed" in flags(events).values() for events in logs),
+        "answers": total["answers"],
+        "finished": total["finished"],
+        "flagged": total["flagged"],
+        "damaged": len(unreadable),
         "created": made.created,
     }
+    return row, unreadable
+
+
+def damage_lines(name: str, unreadable: Mapping[int, str]) -> list[str]:
+    """Return a line for each participant whose log cannot be read; the number stands for the secret link."""
+    return [f"participant {number} of the study {name!r} cannot be read: {why}" for number, why in unreadable.items()]
+
+
+def report(damaged: Sequence[str], rest: str) -> None:
+    """Raise a StoreError if something could not be read, after the rest is done."""
+    from tradeoff.errors import StoreError
+
+    if damaged:
+        raise StoreError("\n".join([*damaged, f"{rest}; restore what is damaged from a backup"]))
 
 
 @study.command()
@@ -132,33 +226,62 @@ def progress(store: Any, made: Any) -> dict[str, Any]:
 @click.option("--format", "kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv", show_default=True,
               help="How the tables are written.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool) -> None:
+@names_program
+def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, source: Source | None) -> None:
     """Take the data away: a row per answer, a row per person, every event, and the problem itself.
 
     A server may be running; what it has acknowledged is in the export.
     """
-    from tradeoff.apps.cli.main import emit, working
+    from tradeoff.apps.cli.output import emit, working
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
     from tradeoff.studies.export import export as write
+    from tradeoff.studies.export import unreadable
 
+    named = None if source is None else source.read()
     with open_store(store, write=False) as opened, working("Reading the answers ..."):
         made = Study.read(opened, name)
-        problem = Study.problem_of(opened, name)
+        problem = Study.problem_of(opened, name, named)
         logs = opened.logs(name)
         written = write(made, problem, logs, out or Path(f"{name}.zip"), kind)
+        damaged = damage_lines(name, unreadable(problem, logs))
     if as_json:
-        emit({"people": len(logs), "written": [str(path) for path in written]})
-        return
-    for path in written:
-        click.echo(f"written: {path}")
+        emit({"people": len(logs) - len(damaged), "written": [str(path) for path in written]})
+    else:
+        for path in written:
+            click.echo(f"written: {path}")
+    report(damaged, "everything else is exported")
+
+
+@study.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+def backup(file: Path, store: str) -> None:
+    """Copy the whole database to FILE, while it is served or not.
+
+    The copy is a private file of its own with everything acknowledged so far, and is checked after writing. Nothing is
+    overwritten. Copying a served database by other means misses the answers in its write-ahead log.
+    """
+    from tradeoff.stores.backup import backup as copy
+
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Copying ...")
+            copy(store, file, lambda done, total: bar.update(task, completed=done, total=total))
+    else:
+        copy(store, file)
+    click.echo(f"written: {file}")
 
 
 @study.command()
 @click.argument("name")
 @store_option
-@takes_place
-def serve(name: str, store: str, place: Place) -> None:
+@names_program
+@listen_options
+def serve(name: str, store: str, place: Place, source: Source | None) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
     from tradeoff.apps.cli.serve import one_thread_each, run
 
@@ -167,18 +290,10 @@ def serve(name: str, store: str, place: Place) -> None:
     from tradeoff.studies import Study
 
     place.check()
+    named = None if source is None else source.read()
     with open_store(store) as opened:
         made = Study.read(opened, name)
-        run(opened, store, made, Study.problem_of(opened, name), place, None)
-
-
-def without_password(store: str) -> str:
-    """Return the address of a store as it can be shown to anybody.
-
-    >>> without_password("postgresql://ann:secret@example.org/study")
-    'postgresql://ann:***@example.org/study'
-    """
-    return re.sub(r"(password=)[^&]*", r"\1***", re.sub(r"(://[^:/@]+):.*@", r"\1:***@", store))
+        run(opened, store, made, Study.problem_of(opened, name, named), place, source)
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The researcher's page: who takes part, how far they are, and the data to take away. Its address is a secret."""
+"""The researcher's page: who takes part, how far they are, and the data to download. Its address is a secret."""
 
 from __future__ import annotations
 
@@ -7,96 +7,124 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import views
 from tradeoff.apps.web.pages import form, whole
+from tradeoff.apps.web.progress import Person, Progress
 from tradeoff.apps.web.threads import aside
-from tradeoff.interview import Event
 from tradeoff.sources import AnyProblem
-from tradeoff.studies import Desk
-from tradeoff.studies.export import FORMATS, Format, files_of, participant_rows, zip_bytes
+from tradeoff.studies import Sessions
+from tradeoff.studies.export import FORMATS, Format, files_of, zip_bytes
 
 MOST_LINKS = 1_000
 
 
-async def overview(request: Request) -> Response:
-    """Show everybody who takes part."""
-    desk, problem = _checked(request)
-    page = await aside(_overview, desk, problem, request.path_params["secret"])
-    return HTMLResponse(page)
+class Overview:
+    """The page, rendered again only when a log has grown."""
+
+    def __init__(self, sessions: Sessions, problem: AnyProblem) -> None:
+        self.sessions = sessions
+        self.progress = Progress(sessions.store, sessions.study.name, problem)
+        self._rendered = ("", "")  # the version and the page
+
+    def version(self) -> str:
+        """Return a text that changes when the page does."""
+        return self.progress.version()
+
+    def page(self) -> str:
+        """Return the page as it is now."""
+        version, people = self.progress.people()
+        rendered = self._rendered
+        if rendered[0] != version or any(person.damage for person in people):
+            rendered = self._rendered = version, self._render(version, people)
+        return rendered[1]
+
+    def _render(self, version: str, people: list[Person]) -> str:
+        study, here = self.sessions.study, f"/admin/{self.sessions.study.admin}"
+        shown: dict[str, Any] = {
+            "name": study.name,
+            "problem": study.problem,
+            "strategy": study.strategy,
+            "settings": dict(study.settings),
+            "seed": study.seed,
+            "checks": study.checks,
+            "open": study.open,
+            "created": study.created,
+        }
+        participants = [_participant(i, one) for i, one in enumerate(people, start=1) if not one.damage]
+        unreadable = [(i, one.damage) for i, one in enumerate(people, start=1) if one.damage]
+        exports = [(f"everything as {format}", f"{here}/export.zip?format={format}") for format in FORMATS]
+        view = views.admin_view(study=shown, participants=participants, exports=exports, unreadable=unreadable)
+        return views.render(
+            "admin.html", **view, links_action=f"{here}/links", version=version, version_address=f"{here}/version"
+        )
 
 
-def _overview(desk: Desk, problem: AnyProblem, secret: str) -> str:
-    logs = desk.store.logs(desk.study.name)
-    rows = participant_rows(problem, logs)
-    participants = [_participant(row, token) for row, token in zip(rows, logs, strict=True)]
-    study: dict[str, Any] = {
-        "name": desk.study.name,
-        "problem": desk.study.problem,
-        "strategy": desk.study.strategy,
-        "settings": dict(desk.study.settings),
-        "seed": desk.study.seed,
-        "checks": desk.study.checks,
-        "open": desk.study.open,
-        "created": desk.study.created,
-    }
-    exports = [(f"everything as {format}", f"/admin/{secret}/export.zip?format={format}") for format in FORMATS]
-    view = views.admin_view(study=study, participants=participants, exports=exports)
-    return views.render("admin.html", **view, links_action=f"/admin/{secret}/links")
-
-
-def _participant(row: dict[str, Any], token: str) -> dict[str, Any]:
-    found = [name for name in ("dominated", "repeat") if row[f"check {name}"] == "failed"]
+def _participant(number: int, person: Person) -> dict[str, Any]:
     return {
-        "number": row["participant"],
-        "link": f"/i/{token}",
-        "begun": row["begun"],
-        "last seen": row["last"],
-        "answers": row["answers"],
-        "finished": row["finished"],
-        "flags": found,
+        "number": number,
+        "link": f"/i/{person.token}",
+        "begun": person.begun,
+        "last seen": person.last,
+        "answers": person.answers,
+        "finished": person.finished,
+        "flags": person.failed,
     }
+
+
+async def overview(request: Request) -> Response:
+    """Show all participants."""
+    _checked(request)
+    shown: Overview = request.app.state.overview
+    return HTMLResponse(await aside(shown.page))
+
+
+async def version(request: Request) -> Response:
+    """Tell the page whether it is still up to date, which costs far less than the page."""
+    _checked(request)
+    shown: Overview = request.app.state.overview
+    return PlainTextResponse(await aside(shown.version))
 
 
 async def links(request: Request) -> Response:
-    """Make links to be given to people."""
-    desk, _ = _checked(request)
+    """Make links to hand out."""
+    sessions, _ = _checked(request)
     count = whole(await form(request), "count")
     if not 1 <= count <= MOST_LINKS:
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
-    await aside(lambda: [desk.invite() for _ in range(count)])
+    await aside(lambda: [sessions.invite() for _ in range(count)])
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 
 async def export(request: Request) -> Response:
-    """Give all data as one file."""
-    desk, problem = _checked(request)
+    """Send all data as one file."""
+    sessions, problem = _checked(request)
     format = request.query_params.get("format", "csv")
     if format not in FORMATS:
         raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
-    data = await aside(_zip, desk, problem, format)
-    disposition = {"content-disposition": f'attachment; filename="{desk.study.name}.zip"'}
+    data = await aside(_zip, sessions, problem, format)
+    disposition = {"content-disposition": f'attachment; filename="{sessions.study.name}.zip"'}
     return Response(data, media_type="application/zip", headers=disposition)
 
 
-def _zip(desk: Desk, problem: AnyProblem, format: Format) -> bytes:
-    logs: dict[str, list[Event]] = desk.store.logs(desk.study.name)
-    return zip_bytes(files_of(desk.study, problem, logs, format))
+def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
+    return zip_bytes(files_of(sessions.study, problem, sessions.store.logs(sessions.study.name), format))
 
 
-def _checked(request: Request) -> tuple[Desk, AnyProblem]:
-    """Return the desk if the address holds the secret; anything else is not found, like any wrong address."""
-    desk: Desk = request.app.state.desk
+def _checked(request: Request) -> tuple[Sessions, AnyProblem]:
+    """Return the study's people and problem if the address holds the secret; a wrong one is not found, like any other."""
+    sessions: Sessions = request.app.state.sessions
     given: str = request.path_params["secret"]
-    if not secrets.compare_digest(given.encode(), desk.study.admin.encode()):
+    if not secrets.compare_digest(given.encode(), sessions.study.admin.encode()):
         raise HTTPException(404)
-    return desk, request.app.state.problem
+    return sessions, request.app.state.problem
 
 
 routes = [
     Route("/admin/{secret}", overview),
+    Route("/admin/{secret}/version", version),
     Route("/admin/{secret}/links", links, methods=["POST"]),
     Route("/admin/{secret}/export.zip", export),
 ]

@@ -1,9 +1,8 @@
-"""The JSON API, for those who build a front end of their own: the same sessions, the same questions."""
+"""The JSON API for other front ends: the same sessions and questions as the pages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -11,159 +10,118 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tradeoff.apps.web import threads
 from tradeoff.apps.web.openapi import ANSWERS, document
-from tradeoff.apps.web.threads import aside, visit
+from tradeoff.apps.web.threads import visit
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer, Lottery, Objective, Recommendation
+from tradeoff.model import Answer
+from tradeoff.presentation.data import question_data, recommendation_data
 from tradeoff.sources import AnyProblem
-from tradeoff.studies import Desk, Session
+from tradeoff.studies import Session, Sessions
 
 LARGEST_TURN = 10**9
 
 
 async def begin(request: Request) -> Response:
     """Begin an interview."""
-    desk, problem = _desk(request), request.app.state.problem
-    if not desk.study.open:
+    sessions, problem = _sessions(request), request.app.state.problem
+    if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
     await _body(request, {})
 
-    def work() -> dict[str, Any]:
-        token = desk.open()
-        with desk.session(token) as session:
-            return {"id": token, **question_data(problem, session)}
-
-    return JSONResponse(await aside(work), 201)
+    token = await threads.begin(sessions, request.scope.get("visitor"))
+    data = await visit(sessions, token, lambda session: state_data(problem, session))
+    return JSONResponse({"id": token, **data}, 201)
 
 
 async def question(request: Request) -> Response:
-    """Give the question to be answered now."""
-    return await _with_session(request, lambda session: None)
+    """Send the question to be answered now."""
+    return await _next_question(request)
 
 
 async def answers(request: Request) -> Response:
-    """Take an answer, and give the next question. The answer is durable when this has answered."""
+    """Record an answer and send the next question. The answer is durable before the next question is worked out."""
     given = await _body(request, {"turn": int, "answer": str}, required=("turn", "answer"))
     turn, said = given["turn"], given["answer"]
     if said not in ANSWERS:
         raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
     reply = None if said == "skip" else Answer(said)
-    return await _with_session(request, lambda session: session.tell(turn, reply))
+    await visit(
+        _sessions(request), request.path_params["id"], lambda session: session.tell(turn, reply), turn=turn,
+        quick=lambda session: session.state.shown is not None,
+    )  # fmt: skip
+    return await _next_question(request)
 
 
 async def undo(request: Request) -> Response:
-    """Take back the last answer or one by its number, and give the question that is asked then."""
+    """Take back the last answer, or one by its number, and send the question that follows."""
     given = await _body(request, {"turn": int, "number": int})
     try:
-        return await _with_session(request, lambda session: session.undo(given.get("number"), turn=given.get("turn")))
-    except ArgumentError as error:  # well said, but there is no such answer now
+        await visit(
+            _sessions(request), request.path_params["id"],
+            lambda session: session.undo(given.get("number"), turn=given.get("turn")),
+        )  # fmt: skip
+    except ArgumentError as error:  # a valid request, but there is no such answer now
         raise HTTPException(409, str(error)) from None
+    return await _next_question(request)
 
 
 async def recommendation(request: Request) -> Response:
-    """Give what is recommended now."""
+    """Send the current recommendation."""
     problem = request.app.state.problem
 
     found = await visit(
-        _desk(request), request.path_params["id"],
-        lambda session: recommendation_data(problem, session.recommendation, session),
+        _sessions(request), request.path_params["id"],
+        lambda session: recommended_data(problem, session), caller=request.scope.get("visitor"),
     )  # fmt: skip
     return JSONResponse(found)
 
 
 async def openapi(request: Request) -> Response:
-    """Give the description of this API."""
+    """Send the description of this API."""
     return JSONResponse(document())
 
 
-async def _with_session(request: Request, move: Callable[[Session], None]) -> Response:
+async def _next_question(request: Request) -> Response:
     problem = request.app.state.problem
-
-    def work(session: Session) -> dict[str, Any]:
-        move(session)
-        return question_data(problem, session)
-
-    return JSONResponse(await visit(_desk(request), request.path_params["id"], work))
+    data = await visit(
+        _sessions(request), request.path_params["id"], lambda session: state_data(problem, session),
+        caller=request.scope.get("visitor"),
+    )  # fmt: skip
+    return JSONResponse(data)
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def question_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
-    """Return the question that is asked now, or that there is none."""
+def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+    """Return the state of an interview: the question to be answered, or that there is none."""
     asked = session.ask()
-    data: dict[str, Any] = {
+    return {
         "finished": asked is None,
         "turn": session.turn,
         "answered": session.answered,
         "at_most": session.at_most,
-        "question": None,
-    }
-    if asked is not None:
-        data["question"] = {
-            "left": asked.left,
-            "first": lottery_data(problem.show(asked.question.first), asked.question.first.value.tolist()),
-            "second": lottery_data(problem.show(asked.question.second), asked.question.second.value.tolist()),
-        }
-    return data
-
-
-def lottery_data(lottery: Lottery, gains: list[float]) -> dict[str, Any]:
-    """Return an alternative: its average outcome in units, its gains, and the stories it can lead to."""
-    return {
-        "gains": gains,
-        "average": amounts(lottery.objectives, lottery.average.tolist()),
-        "stories": [
-            {
-                "share": float(share),
-                "states": list(trajectory.states),
-                "actions": list(trajectory.actions),
-                "outcome": amounts(lottery.objectives, trajectory.outcome.tolist()),
-            }
-            for share, trajectory in zip(lottery.weights, lottery.trajectories, strict=True)
-        ],
+        "question": None if asked is None else question_data(problem, asked.question, asked.left),
     }
 
 
-def amounts(objectives: tuple[Objective, ...], values: list[float]) -> list[dict[str, Any]]:
-    """Return an amount per objective with its name and unit."""
-    return [
-        {"objective": o.name, "amount": value, "unit": o.unit, "goal": o.goal}
-        for o, value in zip(objectives, values, strict=True)
-    ]
-
-
-def recommendation_data(problem: AnyProblem, found: Recommendation, session: Session) -> dict[str, Any]:
-    """Return what is recommended, and how much can be said for it."""
-    names = [o.name for o in problem.objectives]
-    importance = None if found.importance is None else found.importance.tolist()
-    return {
-        "finished": session.finished,
-        "complete": found.complete,
-        "questions": found.questions,
-        "reason": found.reason,
-        "alternative": lottery_data(problem.show(found.alternative), found.alternative.value.tolist()),
-        "weights": dict(zip(names, found.weights.tolist(), strict=True)),
-        "importance": None if importance is None else dict(zip(names, importance, strict=True)),
-        "regret_bound": found.regret_bound,
-        "robust_bound": found.robust_bound,
-        "likely_regret": found.likely_regret,
-        "unidentified": list(found.unidentified),
-        "doubtful": list(found.doubtful),
-        "conflicts": [number for number, _, _ in session.interview.conflicts()],
-    }
+def recommended_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+    """Return the current recommendation."""
+    conflicts = [number for number, _, _ in session.interview.conflicts()]
+    return recommendation_data(problem, session.recommendation, session.finished, conflicts)
 
 
 # --- reading what was sent -------------------------------------------------------------------------------------------
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.sessions
+    return sessions
 
 
 async def _body(request: Request, fields: dict[str, type], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the JSON object that was sent, checked; where nothing is required, nothing need be sent."""
+    """Return the JSON object that was sent, checked. It may be left out where no field is required."""
     raw = await request.body()
     if not raw and not required:
         return {}

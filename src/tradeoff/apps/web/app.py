@@ -3,51 +3,64 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount
+from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from tradeoff.apps.web import admin, api, pages
+from tradeoff.apps.web.limits import Limiter, Limits
 from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import MissingError
-from tradeoff.studies import Desk, TurnError
+from tradeoff.stores import DamagedError, MissingError
+from tradeoff.studies import Sessions, TurnError
+from tradeoff.studies.computing import BusyError
 
 STATIC = Path(__file__).parent / "static"
 
 log = logging.getLogger("tradeoff.web")
 
 
-def make_app(desk: Desk, problem: AnyProblem, *, hosts: Iterable[str] = LOOPBACK) -> ASGIApp:
-    """Return the application for one study."""
+def make_app(
+    sessions: Sessions,
+    problem: AnyProblem,
+    *,
+    hosts: Iterable[str] = LOOPBACK,
+    limits: Limits | None = None,
+    visitor_header: str | None = None,
+) -> ASGIApp:
+    """Return the application for one study: the guard, then the limits, then the routes."""
     app = Starlette(
         routes=[
             *pages.routes,
             *admin.routes,
-            Mount("/api", routes=api.routes),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            # No router redirects: a redirect repeats the secret in the address, and behind TLS it would name http://.
+            Mount("/api", Router(api.routes, redirect_slashes=False)),
+            Mount("/static", StaticFiles(directory=STATIC, packages=[("tradeoff.presentation", "static")])),
         ],
         exception_handlers={
             MissingError: _missing,
             TurnError: _over,
+            BusyError: _busy,
             ArgumentError: _wrong,
+            DamagedError: _unreadable,
             StoreError: _not_saved,
             LogError: _unreadable,
             HTTPException: _http,
             Exception: _broken,
         },
     )
-    app.router.redirect_slashes = False  # a redirect would repeat a secret, maybe in clear
-    app.state.desk, app.state.problem = desk, problem
-    return Guard(app, hosts)
+    app.router.redirect_slashes = False
+    app.state.sessions, app.state.problem = sessions, problem
+    app.state.overview = admin.Overview(sessions, problem)
+    return Guard(Limiter(app, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 
 def _said(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
@@ -57,8 +70,12 @@ def _said(request: Request, status: int, title: str, sentence: str, **headers: s
     return pages.message(title, sentence, status, headers)
 
 
+def _refused(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
+    return _said(Request(scope), status, "Please wait", f"{sentence.capitalize()}.", **headers)
+
+
 def _missing(request: Request, error: Exception) -> Response:
-    # The same words for a link that never was and for one that is somebody else's.
+    # The same reply for a link that never existed and for one of another study.
     return _said(request, 404, "Not found", "There is nothing at this address. Check the link you were given.")
 
 
@@ -72,13 +89,18 @@ def _wrong(request: Request, error: Exception) -> Response:
 
 def _not_saved(request: Request, error: Exception) -> Response:
     log.error("not saved: %s", error)
-    sentence = "This was not saved, try again in a moment. Everything you said before is safe."
+    sentence = "This was not saved, try again in a moment. Everything you answered before is safe."
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
 
 
+def _busy(request: Request, error: Exception) -> Response:
+    sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
+    return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
+
+
 def _unreadable(request: Request, error: Exception) -> Response:
-    log.error("a log cannot be gone on with: %s", error)
-    sentence = "These answers were written by another version of this program; please tell whoever gave you the link."
+    log.error("an interview cannot be continued: %s", error)
+    sentence = "These answers cannot be read. Please tell the person who sent you the link."
     return _said(request, 500, "This cannot be continued", sentence)
 
 
@@ -87,16 +109,14 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return _missing(request, error)
     headers = dict(error.headers or {})
-    detail = "this address is not for that" if error.status_code == 405 else str(error.detail)
+    detail = "this address does not take that method" if error.status_code == 405 else str(error.detail)
     return _said(request, error.status_code, "That did not work", f"{detail[:1].upper()}{detail[1:]}.", **headers)
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    where = getattr(
-        request.scope.get("route"), "path", "an address that is not ours"
-    )  # never the secret in the address
-    log.error("an internal error at %s", where, exc_info=error)
-    return _said(request, 500, "Something went wrong", "This is our mistake. What you said before is safe.")
+    route = getattr(request.scope.get("route"), "path", "an unknown route")  # the route: the address holds a secret
+    log.error("an internal error at %s", route, exc_info=error)
+    return _said(request, 500, "Something went wrong", "This is our mistake. Everything you answered before is safe.")
 
 
 __all__ = ["make_app"]

@@ -12,7 +12,7 @@ Schema = dict[str, Any]
 NUMBER: Schema = {"type": "number"}
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
-PLACE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
+POSITIVE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
 FLAG: Schema = {"type": "boolean"}
 SHARE: Schema = {"type": ["number", "null"]}
 
@@ -36,7 +36,7 @@ def _ref(name: str) -> Schema:
 
 STATE = {
     "finished": FLAG,
-    "turn": {**PLACE, "description": "Names the question; an answer to it gives the same number."},
+    "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
     "answered": {**WHOLE, "description": "How many answers can be taken back."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
     "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
@@ -47,6 +47,10 @@ SCHEMAS: dict[str, Schema] = {
     "Story": _object(
         {
             "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000001},
+            "count": {**WHOLE, "description": "The share as a count out of ``of``; the counts of all stories add up."},
+            "of": WHOLE,
+            "probability": {**NUMBER, "description": "How likely exactly this story is."},
+            "words": {**_list(TEXT), "description": "The story as people read it, step by step."},
             "states": _list(TEXT),
             "actions": _list(TEXT),
             "outcome": _list(_ref("Amount")),
@@ -62,11 +66,14 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "State": _object(STATE),
     "Begun": _object({"id": TEXT, **STATE}),
-    "Given": _object({"turn": PLACE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
+    "Given": _object({"turn": POSITIVE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
     "TakenBack": _object(
         {
-            "turn": {**PLACE, "description": "If given, nothing is taken back when another question is asked by now."},
-            "number": {**PLACE, "description": "Which answer; the last one if it is left out."},
+            "turn": {
+                **POSITIVE,
+                "description": "If given, nothing is taken back when another question is asked by now.",
+            },
+            "number": {**POSITIVE, "description": "Which answer; the last one if it is left out."},
         },
         required=(),
     ),
@@ -82,6 +89,10 @@ SCHEMAS: dict[str, Schema] = {
             "regret_bound": SHARE,
             "robust_bound": SHARE,
             "likely_regret": SHARE,
+            "likely_worst": SHARE,
+            "target": SHARE,
+            "expected_left": {**SHARE, "description": "About how many more questions to the target."},
+            "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
             "unidentified": _list(TEXT),
             "doubtful": _list(WHOLE),
             "conflicts": _list(WHOLE),
@@ -91,15 +102,16 @@ SCHEMAS: dict[str, Schema] = {
 }
 
 WORDS = {
-    400: "What was sent is not JSON, or the server is not known under this name.",
+    400: "The body is not JSON, or the server does not answer to this name.",
     403: "Not allowed: by invitation only, or sent by another site.",
     404: "There is no such interview.",
     408: "The request did not arrive in time.",
-    409: "The question was answered already; ask for the current one.",
-    413: "Too much was sent.",
+    409: "The question is already answered; ask for the current one.",
+    413: "The body is too large.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
-    503: "The answer was not saved; try again.",
+    429: "This address has reached a limit; try again after the seconds in Retry-After.",
+    503: "Nothing was saved, or the server is busy; try again after the seconds in Retry-After.",
 }
 ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
@@ -124,8 +136,10 @@ def _operation(
 @cache
 def document() -> Schema:
     """Return the OpenAPI document."""
-    read, write = (400, 404, 503), (400, 403, 404, 408, 409, 413, 415, 422, 503)
-    begin = _operation("begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 503))
+    read, write = (400, 404, 429, 503), (400, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+    begin = _operation(
+        "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
+    )
     followers = ("question", "answer", "undo", "recommendation")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers

@@ -1,23 +1,27 @@
-"""A study as its admin page shows it: how far everybody is, its settings, and where the data is to be had."""
+"""A study as its admin page shows it: the participants, its settings, and links to the data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradeoff.apps.web.cards import shown
+from tradeoff.presentation.text import clipped as shown
 
 TOTALS = ("opened", "answering", "finished", "flagged")
-HEADED = frozenset({"title", "name", "problem", *TOTALS})  # what is shown apart from the settings
+HEADED = frozenset({"title", "name", "problem", *TOTALS})  # shown apart from the settings
 
 
 def admin_view(
-    study: Mapping[str, Any], participants: Sequence[Mapping[str, Any]], exports: Sequence[tuple[str, str]]
+    study: Mapping[str, Any],
+    participants: Sequence[Mapping[str, Any]],
+    exports: Sequence[tuple[str, str]],
+    unreadable: Sequence[tuple[int, str]] = (),
 ) -> dict[str, Any]:
     """Return the values of admin.html.
 
     ``study`` has a title (or a name), a problem, and any settings to show; each participant has number, link, begun,
-    last seen, answers, finished and flags. Totals that the study does not give are counted.
+    last seen, answers, finished and flags. ``unreadable`` has the number of each participant whose log is damaged, and the
+    reason. Totals that the study does not give are counted.
     """
     people = [_person(person) for person in participants]
     counted = {
@@ -32,6 +36,7 @@ def admin_view(
         "settings": [(shown(str(key)), _words(value)) for key, value in study.items() if key not in HEADED],
         "totals": [(name, int(study.get(name, counted[name]))) for name in TOTALS],
         "participants": people,
+        "unreadable": [(number, shown(reason)) for number, reason in unreadable],
         "exports": [(shown(label), href) for label, href in exports],
     }
 

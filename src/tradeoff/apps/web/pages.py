@@ -1,8 +1,8 @@
-"""The pages that people see: read what was sent, move the session on, render. Nothing is computed here."""
+"""The pages that people see: read the request, advance the session, render."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import parse_qsl, quote
@@ -12,18 +12,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tradeoff.apps.web import views
+from tradeoff.apps.web import threads, views
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer
+from tradeoff.log import SAID, write_log
+from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
-from tradeoff.stores.memory import Memory
-from tradeoff.studies import Desk, Session, Study, TurnError
+from tradeoff.stores.memory import InMemoryStore
+from tradeoff.studies import Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
-
-# What the buttons say; the left one is for the alternative that is shown there.
-SAID = {"left": Answer.FIRST, "right": Answer.SECOND, "same": Answer.SAME, "skip": None}
 
 NOTICES = {
     "answered": "This question was answered already, maybe in another window. You can take the answer back.",
@@ -33,83 +31,80 @@ NOTICES = {
 
 
 async def start(request: Request) -> Response:
-    """Show what this is, and a button to begin."""
-    desk = _desk(request)
-    if not desk.study.open:
+    """Show what the study is about, and a button to begin."""
+    sessions = _sessions(request)
+    if not sessions.study.open:
         return message("By invitation", "This study is open to those who were given a link. Please use yours.", 200)
-    view = views.start_view(request.app.state.problem, texts=desk.study.texts, action="/start")
+    view = views.start_view(request.app.state.problem, texts=sessions.study.texts, action="/start")
     return HTMLResponse(views.render("start.html", **view))
 
 
 async def begin(request: Request) -> Response:
-    """Begin an interview, and go to its first question."""
-    desk = _desk(request)
-    if not desk.study.open:
+    """Begin an interview and redirect to its first question."""
+    sessions = _sessions(request)
+    if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    token = await aside(desk.open)
+    token = await threads.begin(sessions, request.scope.get("visitor"))
     return _to(f"/i/{token}")
 
 
 async def question(request: Request) -> Response:
-    """Show the question to be answered, or go on to the result when there is none."""
-    desk, token, notice = _desk(request), _token(request), _notice(request)
+    """Show the question to be answered, or redirect to the result when none is left."""
+    sessions, token, notice = _sessions(request), _token(request), _notice(request)
     page = await visit(
-        desk, token, lambda session: _question_page(desk, token, session, notice), turn=_turn(request),
-        quick=partial(_drawn, desk),
+        sessions, token, lambda session: _question_page(sessions, token, session, notice), turn=_turn(request),
+        quick=partial(_drawn, sessions), caller=request.scope.get("visitor"),
     )  # fmt: skip
     return _to(f"/i/{token}/result") if page is None else HTMLResponse(page)
 
 
-def _question_page(desk: Desk, token: str, session: Session, notice: str) -> str | None:
+def _question_page(sessions: Sessions, token: str, session: Session, notice: str) -> str | None:
     asked = session.ask()
     if asked is None:
         return None
-    view = views.question_view(
-        desk.problem,
-        asked.question,
-        left=asked.left,
-        turn=asked.turn,
-        at_most=session.at_most,
-        recommendation=session.recommendation,
-        links=_links(desk, token),
-        answered=session.answered,
-        texts=desk.study.texts,
-        notice=notice,
-    )
+    at_most, recommendation = session.at_most, session.recommendation
+    with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
+        view = views.question_view(
+            sessions.problem,
+            asked.a,
+            asked.b,
+            turn=asked.turn,
+            at_most=at_most,
+            recommendation=recommendation,
+            links=_links(sessions, token),
+            answered=session.answered,
+            texts=sessions.study.texts,
+            notice=notice,
+        )
     return views.render("question.html", **view)
 
 
-def _drawn(desk: Desk, session: Session) -> bool:
-    """Return whether the question was drawn before, for somebody else."""
-    asked = session.ask()
-    return asked is None or views.drawn_before(desk.problem, asked.question, asked.left, _picture(desk))
+def _drawn(sessions: Sessions, session: Session) -> bool:
+    """Return whether the next question is known and has been drawn before."""
+    if not session.ready:
+        return False
+    asked = session.next()
+    return asked is None or views.drawn_before(sessions.problem, asked.a, asked.b, _picture(sessions))
 
 
 async def answer(request: Request) -> Response:
-    """Take an answer. When this has answered, it is on the disk."""
-    desk, token, fields = _desk(request), _token(request), await form(request)
-    turn, said = whole(fields, "turn"), fields.get("answer", "")
-    if said not in SAID:
-        raise ArgumentError(f"{said[:40]!r} is not an answer; it is {', '.join(SAID)}")
+    """Record an answer, which is durable before the reply is sent. The next page works out what to ask."""
+    sessions, token, fields = _sessions(request), _token(request), await form(request)
+    turn, given = whole(fields, "turn"), fields.get("answer", "")
+    said = next((one for one in SAID if one == given), None)
+    if said is None:
+        raise ArgumentError(f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}")
 
     def tell(session: Session) -> int:
-        session.tell(turn, _reply(session, said))
+        session.tell(turn, session.shown(turn).reply(said))
+        session.ask_if_known()
         return session.turn
 
     try:
-        now = await visit(
-            desk, token, tell, turn=turn, quick=lambda session: session.knows(_reply(session, said))
-        )  # fmt: skip
+        now = await visit(sessions, token, tell, turn=turn, quick=lambda session: session.state.shown is not None)
     except TurnError:
         return _to(f"/i/{token}?notice=answered")
-    return _to(f"/i/{token}?turn={now}")  # so that whoever serves the next page knows how far it must be
-
-
-def _reply(session: Session, said: str) -> Answer | None:
-    """Return what is meant by a side of the question that is shown."""
-    reply = SAID[said]
-    asked = session.ask()
-    return reply.swapped if reply is not None and asked is not None and asked.left == "second" else reply
+    return _to(f"/i/{token}?turn={now}")  # tells the process that serves the next page how far the log must be
 
 
 async def undo(request: Request) -> Response:
@@ -118,7 +113,7 @@ async def undo(request: Request) -> Response:
     number = whole(fields, "number") if "number" in fields else None
     turn = whole(fields, "turn") if "turn" in fields else None
     try:
-        await visit(_desk(request), token, lambda session: session.undo(number, turn=turn))
+        await visit(_sessions(request), token, lambda session: session.undo(number, turn=turn))
     except TurnError:
         return _to(f"/i/{token}?notice=changed")
     except ArgumentError:
@@ -127,43 +122,47 @@ async def undo(request: Request) -> Response:
 
 
 async def result(request: Request) -> Response:
-    """Show what was found out so far."""
-    desk, token, notice = _desk(request), _token(request), _notice(request)
-    return HTMLResponse(await visit(desk, token, lambda session: _result_page(desk, token, session, notice)))
-
-
-def _result_page(desk: Desk, token: str, session: Session, notice: str) -> str:
-    session.ask()
-    found = session.recommendation
-    settled = found.complete  # a strategy that allows for slips has dealt with what contradicts the rest
-    conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
-    view = views.result_view(
-        desk.problem,
-        found,
-        finished=session.finished,
-        links=_links(desk, token),
-        answers=session.history(),
-        conflicts=conflicts,
-        texts=desk.study.texts,
-        notice=notice,
+    """Show the result so far."""
+    sessions, token, notice = _sessions(request), _token(request), _notice(request)
+    return HTMLResponse(
+        await visit(
+            sessions,
+            token,
+            lambda session: _result_page(sessions, token, session, notice),
+            caller=request.scope.get("visitor"),
+        )
     )
+
+
+def _result_page(sessions: Sessions, token: str, session: Session, notice: str) -> str:
+    session.ask()
+    found, history = session.recommendation, session.history()
+    settled = found.complete  # a strategy that allows for slips has dealt with contradictions
+    conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
+    drawn = views.result_drawn_before(sessions.problem, found)
+    with contextlib.nullcontext() if drawn else session.interview.thinking():
+        view = views.result_view(
+            sessions.problem,
+            found,
+            finished=session.finished,
+            links=_links(sessions, token),
+            answers=[as_shown(*given) for given in history],
+            conflicts=conflicts,
+            texts=sessions.study.texts,
+            notice=notice,
+        )
     return views.render("result.html", **view)
 
 
 async def own_log(request: Request) -> Response:
-    """Give a person everything that was kept of them."""
-
-    def lines(session: Session) -> str:
-        return "".join(json.dumps(event) + "\n" for event in session.events)
-
+    """Send a person their own log."""
+    events = await aside(_sessions(request).events, _token(request))
     disposition = {"content-disposition": 'attachment; filename="my-answers.jsonl"'}
-    return Response(
-        await visit(_desk(request), _token(request), lines), media_type="application/jsonl", headers=disposition
-    )
+    return Response(write_log(events), media_type="application/jsonl", headers=disposition)
 
 
 async def picture(request: Request) -> Response:
-    """Give the problem's own picture of a state."""
+    """Send the picture that the problem has of a state."""
     state = request.query_params.get("state", "")
     pictures: Mapping[str, bytes] = getattr(request.app.state.problem, "pictures", {})
     found = await aside(pictures.get, state) if pictures else None
@@ -173,21 +172,21 @@ async def picture(request: Request) -> Response:
 
 
 async def health(request: Request) -> Response:
-    """Say that the server is there."""
+    """Report that the server is up."""
     return Response("ok\n", media_type="text/plain")
 
 
 def warm_up(study: Study, problem: AnyProblem) -> None:
-    """Ask and draw one question that nobody sees, so that the first person need not wait for compilers and caches."""
-    desk = Desk(study, problem, Memory())
+    """Ask and draw one question in advance, so that the first visitor does not wait for compilers and caches."""
+    sessions = Sessions(study, problem, InMemoryStore())
     if study.checks:
         dominated_pair(problem)
-    token = desk.open()
-    desk.do(token, lambda session: _question_page(desk, token, session, ""))
+    token = sessions.open()
+    sessions.do(token, lambda session: _question_page(sessions, token, session, ""))
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a page that says one thing."""
+    """Return a page with a single message."""
     return HTMLResponse(
         views.render("message.html", **views.message_view(title, sentence)), status, dict(headers or {})
     )
@@ -196,9 +195,9 @@ def message(title: str, sentence: str, status: int, headers: Mapping[str, str] |
 # --- reading what was sent -------------------------------------------------------------------------------------------
 
 
-def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
-    return desk
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.sessions
+    return sessions
 
 
 def _token(request: Request) -> str:
@@ -211,7 +210,7 @@ def _notice(request: Request) -> str:
 
 
 def _turn(request: Request) -> int | None:
-    """Return the turn that somebody has come to, as an answer has told them."""
+    """Return the turn that the person has reached, as the redirect after an answer says."""
     text = request.query_params.get("turn", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
@@ -236,7 +235,7 @@ def whole(fields: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
-def _links(desk: Desk, token: str) -> views.Links:
+def _links(sessions: Sessions, token: str) -> views.Links:
     here = f"/i/{token}"
     return views.Links(
         answer=f"{here}/answer",
@@ -244,14 +243,16 @@ def _links(desk: Desk, token: str) -> views.Links:
         result=f"{here}/result",
         log=f"{here}/log",
         question=here,
-        picture=_picture(desk),
+        picture=_picture(sessions),
     )
 
 
-def _picture(desk: Desk) -> Callable[[str], str] | None:
+def _picture(sessions: Sessions) -> Callable[[str], str] | None:
     """Return the function from a state to the address of its picture, where the problem has pictures."""
     return (
-        (lambda state: f"/picture?state={quote(state, safe='')}") if getattr(desk.problem, "pictures", None) else None
+        (lambda state: f"/picture?state={quote(state, safe='')}")
+        if getattr(sessions.problem, "pictures", None)
+        else None
     )
 
 

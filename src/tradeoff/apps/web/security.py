@@ -1,19 +1,19 @@
-"""What every request must pass: a known host, no other site's forms, a small body that arrives in time."""
+"""Checks that every request passes: a known host, no form of another site, a small body that arrives in time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST_BODY = 64 << 10  # an answer has a few dozen bytes
-BODY_PATIENCE = 4.0  # seconds for all of it
-DRAINED, DRAIN_PATIENCE = 2 << 20, 1.0  # bytes and seconds for what is refused anyway
+LARGEST_BODY = 8 << 10  # bytes; an answer has a few dozen
+BODY_TIMEOUT = 4.0  # seconds for the whole body
+DRAINED, DRAIN_TIMEOUT = 2 << 20, 1.0  # bytes and seconds spent on reading a body that is refused anyway
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 HEADERS = {
@@ -27,14 +27,14 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses what no honest browser sends here, and tells browsers what our pages may do."""
+    """Refuses requests that no browser showing our pages sends, and adds the security headers to every reply."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = LOOPBACK) -> None:
         self.app = app
         self.hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let one request through, or answer it."""
+        """Pass one request on, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -44,10 +44,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                kept = (
-                    scope["path"].startswith("/static/") and message["status"] == 200
-                )  # their addresses change with them
-                headers.setdefault("cache-control", "public, max-age=31536000, immutable" if kept else "no-store")
+                # The address of a static file changes with its content.
+                static = scope["path"].startswith("/static/") and message["status"] == 200
+                headers.setdefault("cache-control", "public, max-age=31536000, immutable" if static else "no-store")
             await send(message)
 
         refused = self._refused(scope)
@@ -59,14 +58,18 @@ class Guard:
             await self.app(scope, receive, send_guarded)
             return
         try:
-            body = await asyncio.wait_for(_whole_body(receive), BODY_PATIENCE)
+            body = await asyncio.wait_for(_whole_body(receive), BODY_TIMEOUT)
         except TimeoutError:
-            await _answer(scope, 408, "the request did not arrive in time")(scope, receive, send_guarded)
+            await refusal(scope, 408, "the request did not arrive in time")(scope, receive, send_guarded)
+            return
+        except _Broken:
+            await refusal(scope, 400, "the request broke off, or its chunks are malformed")(
+                scope, receive, send_guarded
+            )
             return
         except _TooLarge:
             await _drain(receive)
-            too_large = f"more than {LARGEST_BODY >> 10} KB were sent"
-            await _answer(scope, 413, too_large)(scope, receive, send_guarded)
+            await _too_large(scope)(scope, receive, send_guarded)
             return
 
         async def receive_whole() -> Message:
@@ -76,24 +79,29 @@ class Guard:
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        name = (urlsplit(f"//{host}").hostname or "") if _sane(host) else ""
+        hosts = headers.getlist("host")
+        host = hosts[0] if len(hosts) == 1 else ""
+        name = (urlsplit(f"//{host}").hostname or "") if _well_formed(host) else ""
         name = f"[{name}]" if ":" in name else name
         if name.lower() not in self.hosts:
-            return _answer(scope, 400, "this server is not known under that name")
+            return refusal(scope, 400, "this server is not known under that name")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-            foreign = origin is not None and _place(origin) != _place(f"{origin.partition('://')[0]}://{host}")
+            foreign = origin is not None and _endpoint(origin) != _endpoint(f"{origin.partition('://')[0]}://{host}")
             if foreign or site in ("cross-site", "same-site"):
-                return _answer(scope, 403, "forms of other sites are not accepted")
+                return refusal(scope, 403, "forms of other sites are not accepted")
             length = headers.get("content-length", "0")
             if not (length.isascii() and length.isdigit()) or int(length) > LARGEST_BODY:
-                return _answer(scope, 413, f"more than {LARGEST_BODY >> 10} KB were sent")
+                return _too_large(scope)
         return None
 
 
 class _TooLarge(Exception):
-    """More was sent than any answer has."""
+    """The body is larger than ``LARGEST_BODY``."""
+
+
+class _Broken(Exception):
+    """The body ended early, or it is not valid HTTP."""
 
 
 async def _whole_body(receive: Receive) -> bytes:
@@ -102,7 +110,7 @@ async def _whole_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise TimeoutError
+            raise _Broken
         part = message.get("body", b"")
         size += len(part)
         if size > LARGEST_BODY:
@@ -113,7 +121,7 @@ async def _whole_body(receive: Receive) -> bytes:
 
 
 async def _drain(receive: Receive) -> None:
-    """Take in some of what is still being sent: whoever is cut off in the middle never reads why."""
+    """Read some of the rest of the body: a client that is cut off while sending never reads the reply."""
 
     async def take() -> None:
         size = 0
@@ -124,11 +132,11 @@ async def _drain(receive: Receive) -> None:
                 return
 
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(take(), DRAIN_PATIENCE)
+        await asyncio.wait_for(take(), DRAIN_TIMEOUT)
 
 
-def _place(address: str) -> tuple[str | None, int | None] | None:
-    """Return the host and the port of an address; None if it is nonsense."""
+def _endpoint(address: str) -> tuple[str | None, int | None] | None:
+    """Return the host and the port of a URL; None if it is malformed."""
     try:
         parts = urlsplit(address)
         return parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -136,15 +144,21 @@ def _place(address: str) -> tuple[str | None, int | None] | None:
         return None
 
 
-def _sane(host: str) -> bool:
+def _well_formed(host: str) -> bool:
     try:
-        urlsplit(f"//{host}").port  # noqa: B018 - which raises for nonsense
+        urlsplit(f"//{host}").port  # noqa: B018 - raises if malformed
     except ValueError:
         return False
     return not set(host) & set("/\\@?# ")
 
 
-def _answer(scope: Scope, status: int, sentence: str) -> Response:
+def _too_large(scope: Scope) -> Response:
+    return refusal(scope, 413, f"more than {LARGEST_BODY >> 10} KB were sent")
+
+
+def refusal(scope: Scope, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a reply that refuses a request: JSON for the API, text for everything else."""
+    given = dict(headers or {})
     if scope["path"].startswith("/api/"):
-        return JSONResponse({"error": sentence}, status)
-    return PlainTextResponse(sentence + "\n", status)
+        return JSONResponse({"error": sentence}, status, given)
+    return PlainTextResponse(sentence + "\n", status, given)

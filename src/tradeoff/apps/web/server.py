@@ -1,6 +1,6 @@
-"""Runs the page: one process for SQLite, several for PostgreSQL.
+"""Serves the application: one process with SQLite, several with PostgreSQL.
 
-Granian, because it drops clients that do not finish what they began to say (``header_read_timeout``).
+Granian is embedded: it drops clients that do not finish sending a request (``header_read_timeout``).
 """
 
 from __future__ import annotations
@@ -11,95 +11,210 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 
 from starlette.types import ASGIApp
 
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, TradeoffError
 
-HEADER_PATIENCE = 4_000  # milliseconds for the head of a request
-WAITING = 2_048  # connections that may wait to be accepted
-AT_ONCE = 1_024  # requests that a process works on at a time
+HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
+LARGEST_HEAD = 32 << 10  # bytes of a request's head
+BACKLOG = 4_096  # connections that may wait to be accepted
+CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
+OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is replaced; doubled while they die at once
+STEADY = 10.0  # seconds after which a worker has started well
 
 
-def check_address(host: str, port: int) -> int:
-    """Return the port, a free one for 0; raise an ArgumentError if it is taken, which the server would not notice."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
+def resolve(host: str) -> tuple[str, ...]:
+    """Return the numeric addresses of a host on which this machine can listen, IPv4 first.
+
+    >>> resolve("127.0.0.1")
+    ('127.0.0.1',)
+    """
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ArgumentError(
+            f"cannot listen at --host {host}: {error}; use 127.0.0.1, or 0.0.0.0 to let other machines in"
+        ) from None
+    addresses = sorted({str(place[0]) for *_, place in found}, key=lambda address: (":" in address, address))
+    usable = [address for address in addresses if _can_bind(address)]
+    if not usable:
+        raise ArgumentError(
+            f"cannot listen at --host {host}: {addresses[0]} is not an address of this machine; use 127.0.0.1, or 0.0.0.0 "
+            "to let other machines in"
+        )
+    return tuple(usable)
+
+
+def _can_bind(address: str) -> bool:
+    with contextlib.suppress(OSError), _bound(address, 0):
+        return True
+    return False
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    """Return a socket bound to an address, as a test that this is possible."""
+    probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    try:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((address, port))
+    except BaseException:
+        probe.close()
+        raise
+    return probe
+
+
+def check_port(addresses: Sequence[str], port: int) -> int:
+    """Return a port that is free at every address, ``port`` unless that is 0; raise an ArgumentError if it is taken.
+
+    Granian shares a port with other processes, so it would not notice.
+    """
+    for last in (*[False] * 9, True):
         try:
-            probe.bind((host, port))
+            with contextlib.ExitStack() as probes:
+                chosen = port
+                for address in addresses:
+                    probe = probes.enter_context(_bound(address, chosen))
+                    chosen = int(probe.getsockname()[1])
+                return chosen
         except (OSError, OverflowError) as error:
-            raise ArgumentError(f"cannot listen at {host}, port {port}: {error}; choose another with --port") from None
-        return int(probe.getsockname()[1])
+            if port or last:  # a free port at one address may be taken at the next
+                where = f"{address}, port {chosen}"
+                raise ArgumentError(f"cannot listen at {where}: {error}; choose another with --port") from None
+    raise AssertionError("unreachable")
 
 
-def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[], None] = lambda: None) -> None:
+def open_more_files() -> int:
+    """Raise the limit on open files as far as allowed, and return how many connections fit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = CONNECTIONS + OTHER_FILES
+    if soft != unlimited and soft < wanted:
+        soft = wanted if hard == unlimited else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):  # macOS refuses what its kernel does not allow
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return CONNECTIONS if soft == unlimited else max(64, min(CONNECTIONS, soft - OTHER_FILES))
+
+
+def serve(app: ASGIApp, addresses: Sequence[str], port: int, *, ready: Callable[[], None] = lambda: None) -> None:
     """Serve until interrupted; ``ready`` is called when connections are accepted."""
-    asyncio.run(_serve(app, host, port, ready))
+    asyncio.run(_serve(app, addresses, port, ready))
 
 
-async def _serve(app: ASGIApp, host: str, port: int, ready: Callable[[], None]) -> None:
+async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None]) -> None:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.server.embed import Server
 
-    server = Server(
-        app,
-        address=host,
-        port=port,
-        interface=Interfaces.ASGINL,
-        http=HTTPModes.http1,
-        websockets=False,
-        backlog=WAITING,
-        backpressure=AT_ONCE,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_PATIENCE),
-        log_enabled=False,
-    )
+    connections = open_more_files() // len(addresses)
+    servers = [
+        Server(
+            app,
+            address=address,
+            port=port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=connections,  # Granian counts connections here, idle ones included
+            http1_settings=HTTP1Settings(header_read_timeout=HEADER_TIMEOUT, max_buffer_size=LARGEST_HEAD),
+            log_enabled=False,
+        )
+        for address in addresses
+    ]
+
+    def stop() -> None:
+        for server in servers:
+            server.stop()  # type: ignore[no-untyped-call]
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt instead
-            loop.add_signal_handler(number, server.stop)
-    threading.Thread(target=_tell_when_ready, args=(host, port, ready), daemon=True).start()
-    await server.serve()
-    for number in (signal.SIGINT, signal.SIGTERM):  # it ends already: another signal must not find a loop half closed
-        with contextlib.suppress(NotImplementedError, ValueError):
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)
+            loop.add_signal_handler(number, stop)
+    threading.Thread(target=_report_ready, args=(addresses, port, ready), daemon=True).start()
+    try:
+        await asyncio.gather(*(server.serve() for server in servers))
+    finally:
+        stop()
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second signal must not meet a half-closed loop
+            with contextlib.suppress(NotImplementedError, ValueError):
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
 
 
-def _tell_when_ready(host: str, port: int, ready: Callable[[], None]) -> None:
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    for _ in range(200):
-        with contextlib.suppress(OSError), socket.create_connection((reachable, port), timeout=1):
-            ready()
+def _report_ready(addresses: Sequence[str], port: int, ready: Callable[[], None]) -> None:
+    for address in addresses:
+        reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection((reachable, port), timeout=1):
+                break
+            time.sleep(0.05)
+        else:
             return
-        time.sleep(0.05)
+    ready()
 
 
 class Workers:
-    """More processes that serve the same port; they end with this one, however it ends."""
+    """Further processes that serve the same port. One that dies is reported and replaced; all end with this process."""
 
     def __init__(self, work: Callable[..., None], arguments: tuple[object, ...], count: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._processes = [
-            context.Process(target=_watched, args=(os.getpid(), work, arguments), daemon=True) for _ in range(count)
-        ]
-        for process in self._processes:
+        self._work, self._arguments = work, arguments
+        self._running: set[BaseProcess] = set()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=self._keep_one_running, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _keep_one_running(self) -> None:
+        """Start a process, and another one when it has ended, with a growing pause if it ends soon after its start."""
+        pause = SHORTEST_PAUSE
+        while (process := self._started()) is not None:
+            begun = time.monotonic()
+            process.join()
+            with self._lock:
+                self._running.discard(process)
+            pause = SHORTEST_PAUSE if time.monotonic() - begun > STEADY else min(2 * pause, LONGEST_PAUSE)
+            if self._stopping.wait(pause):
+                return
+            code = process.exitcode or 0
+            ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+            print(f"a worker process ended ({ended}); another one is started", file=sys.stderr, flush=True)
+
+    def _started(self) -> BaseProcess | None:
+        """Return a new running process, or None once this is being stopped."""
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            context = multiprocessing.get_context("spawn")
+            process = context.Process(target=_run_worker, args=(os.getpid(), self._work, self._arguments), daemon=True)
             process.start()
+            self._running.add(process)
+            return process
 
     def stop(self) -> None:
-        """End them."""
-        for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.join(timeout=10)
+        """End them all."""
+        with self._lock:
+            self._stopping.set()
+            for process in self._running:
+                process.terminate()
+        for thread in self._threads:
+            thread.join(timeout=10)
 
 
-def _watched(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    """Do the work of a further process, and end when its parent is gone."""
+def _run_worker(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    """Serve in a further process until its parent is gone; an error is one line, as in the first process."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -107,4 +222,10 @@ def _watched(parent: int, work: Callable[..., None], arguments: tuple[object, ..
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    work(*arguments)
+    try:
+        work(*arguments)
+    except TradeoffError as error:
+        print(f"error: a worker process cannot serve: {error}", file=sys.stderr, flush=True)
+        sys.exit(4)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,53 +1,63 @@
-"""What takes no time is done at once, what takes its time beside the event loop."""
+"""Quick work runs in the event loop, everything else in threads."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tradeoff.stores import ConflictError
-from tradeoff.studies import Desk, Session
+from tradeoff.studies import Session, Sessions
+from tradeoff.studies.computing import WAITING
 
 Result = TypeVar("Result")
 
-THREADS = 100  # most of them wait for the disk, or for their turn to compute
+# At most WAITING of these threads wait for their turn to compute, so some are always left for work that need not wait.
+SESSION_THREADS = WAITING + 64
+DISK_THREADS = 32
 
-_queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tradeoff")
+_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_pool = ThreadPoolExecutor(SESSION_THREADS, thread_name_prefix="tradeoff session")
+_disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="tradeoff disk")
 
 
 async def aside(work: Callable[..., Result], *given: Any) -> Result:
-    """Return the result of some work, done by one of the threads."""
-    return await asyncio.get_running_loop().run_in_executor(_pool, partial(work, *given))
+    """Return the result of work that needs the disk, but no turn to compute."""
+    return await asyncio.get_running_loop().run_in_executor(_disk, partial(work, *given))
+
+
+async def begin(sessions: Sessions, caller: Hashable = None) -> str:
+    """Return the token of a new session."""
+    return await asyncio.get_running_loop().run_in_executor(_pool, sessions.open, caller)
 
 
 async def visit(
-    desk: Desk,
+    sessions: Sessions,
     token: str,
     work: Callable[[Session], Result],
     *,
     turn: int | None = None,
     quick: Callable[[Session], bool] = lambda session: False,
+    caller: Hashable = None,
 ) -> Result:
-    """Return what some work with the session of somebody who has come to a turn gives; it is durable then.
+    """Return the result of ``work(session)``; what it recorded is durable by then.
 
-    Where ``quick`` says that there is nothing to work out it is done at once: handing it to a thread and back would take
-    longer than doing it, above all when other threads compute.
+    ``turn`` is the turn that the person has reached, if known. If ``quick(session)`` is true there is nothing to compute,
+    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute.
     """
-    done = desk.at_once(token, turn, work, quick)
+    done = sessions.at_once(token, turn, work, quick)
     if done is not None:
         result, saved = done
         if saved is None:
             return result
-        with contextlib.suppress(ConflictError):  # another process wrote in the meantime: look again
+        with contextlib.suppress(ConflictError):  # another process wrote first: read the log again
             await asyncio.wrap_future(saved)
             return result
-    # One thread at a time for each person: somebody who sends a hundred requests at once waits for themselves only.
-    turns = _queues.setdefault(token, asyncio.Lock())
-    async with turns:
-        return await aside(desk.do, token, work)
+    # One thread at a time for each person: a hundred requests at once hold up only the person who sent them.
+    lock = _locks.setdefault(token, asyncio.Lock())
+    async with lock:
+        return await asyncio.get_running_loop().run_in_executor(_pool, sessions.do, token, work, caller)

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that the store gives."""
+"""Runs the migrations on the connection of the store."""
 
 from alembic import context
 

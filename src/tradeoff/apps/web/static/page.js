@@ -73,9 +73,14 @@ for (const part of document.querySelectorAll(".whatif")) {
 // --- the progress of a study ------------------------------------------------
 
 const refresh = document.getElementById("refresh");
-if (refresh) { // without scripts the page reloads itself; here that can be stopped
+if (refresh) { // without scripts the page reloads itself; here it reloads when something has changed
   refresh.closest("label").hidden = false;
-  setInterval(() => { if (refresh.checked) location.reload(); }, 1000 * Number(refresh.dataset.seconds));
+  const { seconds, version, address } = refresh.dataset;
+  setInterval(async () => {
+    if (!refresh.checked) return;
+    const reply = await fetch(address).catch(() => null);
+    if (reply?.ok && (await reply.text()) !== version) location.reload();
+  }, 1000 * Number(seconds));
 }
 
 const heading = document.querySelector("[data-focus]");

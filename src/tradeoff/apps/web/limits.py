@@ -1,0 +1,187 @@
+"""Limits on what one visitor, and all visitors together, can ask of the server.
+
+A visitor is an address: an IPv4 address, or an IPv6 network of /64, which is what one household gets. The machine
+itself (loopback) counts only towards the totals: it is one person trying things out, or a proxy that speaks for many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from itertools import islice
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tradeoff.apps.web.security import refusal
+from tradeoff.errors import ArgumentError
+
+PERIOD = 600.0  # seconds over which interviews begun are counted
+QUEUE = 4  # requests that may wait for each one in progress
+VISITORS = 10_000  # addresses remembered; the least recent ones are forgotten
+BEGINNINGS = frozenset({"/start", "/api/interviews"})
+UNLIMITED = ("/static/", "/health")  # served from memory
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is allowed; 0 means no limit."""
+
+    begins: int = 120  # interviews that one address begins in ten minutes
+    begins_total: int = 12_000  # interviews begun in ten minutes
+    requests: int = 16  # requests of one address in progress; four times as many may wait
+    requests_total: int = 1_000  # requests in progress or waiting
+
+    @classmethod
+    def parse(cls, texts: tuple[str, ...]) -> Limits:
+        """Return the limits given as NAME=N.
+
+        >>> Limits.parse(("begins=500", "requests-total=0")).begins
+        500
+        """
+        given: dict[str, int] = {}
+        names = [field.name.replace("_", "-") for field in fields(cls)]
+        for text in texts:
+            name, _, number = text.partition("=")
+            if name not in names:
+                raise ArgumentError(f"--limit {text} names no limit; the limits are {', '.join(names)}")
+            if not (number.isascii() and number.isdigit() and len(number) < 10):
+                raise ArgumentError(f"--limit {text} needs a whole number, such as {name}=100; 0 removes the limit")
+            given[name.replace("-", "_")] = int(number)
+        return cls(**given)
+
+
+class Bucket:
+    """Tokens that are spent one at a time; a full bucket refills within ``PERIOD``."""
+
+    def __init__(self, size: int, now: float) -> None:
+        self.size, self.tokens, self.at = size, float(size), now
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until a token is there."""
+        if not self.size:
+            return 0.0
+        self.tokens = min(self.size, self.tokens + (now - self.at) * self.size / PERIOD)
+        self.at = now
+        return max(0.0, (1 - self.tokens) * PERIOD / self.size)
+
+    def spend(self) -> None:
+        """Take a token."""
+        self.tokens -= 1
+
+
+class Visitor:
+    """One address: the interviews it may still begin, and its requests in progress."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.begins = Bucket(limits.begins, now)
+        self.turns = asyncio.Semaphore(limits.requests or 1 << 30)
+        self.present = 0  # requests in progress or waiting
+
+
+class Limiter:
+    """Passes requests on within the limits, and refuses the rest with 429 or 503 and ``Retry-After``."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        header: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        refuse: Callable[[Scope, int, str, Mapping[str, str]], Response] = refusal,
+    ) -> None:
+        self.app, self.limits, self.header, self.clock, self.refuse = app, limits, header, clock, refuse
+        self.begins = Bucket(limits.begins_total, clock())
+        self.present = 0
+        self.visitors: OrderedDict[str, Visitor] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, at once or when earlier ones of the same visitor are done, or refuse it."""
+        if scope["type"] != "http" or scope["path"].startswith(UNLIMITED):
+            await self.app(scope, receive, send)
+            return
+        visitor = self._visitor(scope)
+        refused = self._refused(scope, visitor)
+        if refused is not None:
+            status, sentence, wait = refused
+            headers = {"retry-after": str(max(1, math.ceil(wait)))}
+            await self.refuse(scope, status, sentence, headers)(scope, receive, send)
+            return
+        self.present += 1
+        try:
+            if visitor is None:
+                await self.app(scope, receive, send)
+                return
+            visitor.present += 1
+            try:
+                async with visitor.turns:
+                    await self.app(scope, receive, send)
+            finally:
+                visitor.present -= 1
+        finally:
+            self.present -= 1
+
+    def _refused(self, scope: Scope, visitor: Visitor | None) -> tuple[int, str, float] | None:
+        """Return status, sentence and seconds to wait if a limit is reached; otherwise count the request."""
+        limits, now = self.limits, self.clock()
+        most = limits.requests * (1 + QUEUE)  # in progress and waiting
+        if visitor is not None and limits.requests and visitor.present >= most:
+            return 429, "too many requests of this address are in progress; try again in a moment", 2
+        if limits.requests_total and self.present >= limits.requests_total:
+            return 503, "too many people are asking at the moment; try again in a moment", 5
+        # A route's pattern also matches a line feed at the end of the path.
+        if scope["method"] != "POST" or scope["path"].rstrip("\n") not in BEGINNINGS:
+            return None
+        wait = visitor.begins.wait(now) if visitor is not None else 0.0
+        if wait > 0:
+            return 429, "too many interviews were begun from this address; try again later", wait
+        wait = self.begins.wait(now)
+        if wait > 0:
+            return 503, "too many interviews were begun; try again later", wait
+        self.begins.spend()
+        if visitor is not None:
+            visitor.begins.spend()
+        return None
+
+    def _visitor(self, scope: Scope) -> Visitor | None:
+        """Return who is asking; None for the machine itself."""
+        name = scope["visitor"] = address_of(scope, self.header)  # who takes turns at computing
+        if name is None:
+            return None
+        visitor = self.visitors.get(name)
+        if visitor is None:
+            visitor = self.visitors[name] = Visitor(self.limits, self.clock())
+            for oldest in list(islice(self.visitors, 2 if len(self.visitors) > VISITORS else 0)):
+                if self.visitors[oldest].present:
+                    self.visitors.move_to_end(oldest)
+                elif len(self.visitors) > VISITORS:
+                    del self.visitors[oldest]
+        self.visitors.move_to_end(name)
+        return visitor
+
+
+def address_of(scope: Scope, header: str | None) -> str | None:
+    """Return the visitor's address as limits count it; None for loopback.
+
+    A proxy adds what it saw at the end of the header; what stands before that came from the visitor.
+    """
+    peer = (scope.get("client") or ("",))[0]
+    told = Headers(scope=scope).getlist(header)[-1:] if header else []
+    for text in (*(value.rpartition(",")[2].strip() for value in told), peer):
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            continue
+        if isinstance(address, ipaddress.IPv6Address):
+            address = address.ipv4_mapped or address
+        if address.is_loopback:
+            return None
+        return str(address) if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))
+    return "unknown"

@@ -1,0 +1,146 @@
+"""Pages from templates, and what was rendered before.
+
+What is shown of an alternative depends on the problem and not on who looks at it, so it is rendered once and kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from tradeoff.model import Alternative, Lottery, Plan, Recommendation
+from tradeoff.presentation import svg
+from tradeoff.presentation.cards import Card
+from tradeoff.presentation.maps import map_layout
+from tradeoff.presentation.stories import heaviest_first
+from tradeoff.presentation.text import LONGEST, clipped
+from tradeoff.problem import Presentable
+from tradeoff.sensitivity import Change, what_if
+
+STATIC = (Path(__file__).resolve().parent / "static", svg.STATIC)
+
+PROBLEMS, KEPT = 16, 2048  # problems, and parts of pages of each, that are kept
+STEPS = 7  # of a path that are told at once; the middle of a longer one unfolds
+FRAMES = 8  # pictures of a path
+
+
+# --- templates -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the environment of the templates: everything is escaped, and a missing value is an error."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("tradeoff.apps.web"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, auto_reload=False,
+    )  # fmt: skip
+    made.globals |= {"asset": asset, "bar": svg.bar, "range_bar": svg.range_bar, "icon": svg.icon}
+    made.filters |= {"clip": _clip, "parts": _parts, "evenly": evenly}
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return the page that a template makes of these values."""
+    return environment().get_template(template).render(values)
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the address of a static file; it changes with the file, so that browsers may keep it for long."""
+    found = next(folder / name for folder in STATIC if (folder / name).exists())
+    digest = hashlib.sha256(found.read_bytes()).hexdigest()[:12]
+    return f"/static/{name}?v={digest}"
+
+
+def _clip(text: object, longest: int = LONGEST) -> str:
+    return clipped(str(text), longest)
+
+
+def _parts(steps: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Return the beginning, the middle, which unfolds on demand, and the end of a path."""
+    return (steps[:4], steps[4:-2], steps[-2:]) if len(steps) > STEPS + 1 else (steps, (), ())
+
+
+def evenly(states: Sequence[str], most: int = FRAMES) -> tuple[str, ...]:
+    """Return at most so many of the states: the first, the last, and some evenly between; repeats count once."""
+    changed = [state for i, state in enumerate(states) if i == 0 or state != states[i - 1]]
+    if len(changed) <= most:
+        return tuple(changed)
+    return tuple(changed[round(i * (len(changed) - 1) / (most - 1))] for i in range(most))
+
+
+# --- what was rendered before ----------------------------------------------------------------------------------------
+
+
+class RenderCache:
+    """What has been worked out of one problem so far: its map, lotteries, and parts of pages."""
+
+    def __init__(self, problem: Presentable) -> None:
+        self.problem = problem
+        self.layout = map_layout(problem)
+        self.map_defs = None if self.layout is None else svg.map_defs(self.layout)
+        self._lottery = lru_cache(KEPT)(self._shown)
+        self._changes = lru_cache(64)(self._tried)
+        self._pages: OrderedDict[Hashable, Markup] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def has(self, key: Hashable) -> bool:
+        """Return whether a part of a page was made before."""
+        return key in self._pages
+
+    def once(self, key: Hashable, make: Callable[[], Markup]) -> Markup:
+        """Return a part of a page that was made before, or make it now."""
+        with self._lock:
+            found = self._pages.get(key)
+            if found is not None:
+                self._pages.move_to_end(key)
+                return found
+        found = make()
+        with self._lock:
+            self._pages[key] = found
+            while len(self._pages) > KEPT:
+                self._pages.popitem(last=False)
+        return found
+
+    def lottery(self, alternative: Alternative) -> Lottery:
+        """Return the alternative as trajectories, the heaviest first."""
+        return self._lottery(alternative.value.tobytes(), alternative.plan)
+
+    def _shown(self, value: bytes, plan: Plan) -> Lottery:
+        return heaviest_first(self.problem.show(Alternative(np.frombuffer(value), plan)))
+
+    def drawings(self, card: Card) -> dict[str, svg.Svg | None]:
+        """Return the drawings of a card: how often each story happens, and where they lead."""
+        words = clipped(card.summary, 20 * LONGEST)
+        array = None if card.total is None else svg.icon_array(card.counts, card.total, f"How often: {words}")
+        paths = [story.states for story in card.stories]
+        route = None if self.layout is None else svg.map_of(self.layout, paths, f"Where it goes: {words}")
+        return {"array": array, "map": route}
+
+    def changes(self, recommendation: Recommendation) -> tuple[Change, ...]:
+        """Return what would be recommended if one objective mattered more; worked out once."""
+        found = recommendation.alternative
+        return self._changes(recommendation.weights.tobytes(), found.value.tobytes(), found.plan)
+
+    def _tried(self, weights: bytes, value: bytes, plan: Plan) -> tuple[Change, ...]:
+        alternative = Alternative(np.frombuffer(value), plan)
+        return what_if(self.problem, Recommendation(alternative, np.frombuffer(weights), 0, ""))
+
+
+def render_cache(problem: Presentable) -> RenderCache:
+    """Return the cache of a problem, the same every time."""
+    return _render_cache(cast(Hashable, problem))
+
+
+@lru_cache(PROBLEMS)
+def _render_cache(problem: Any) -> RenderCache:
+    return RenderCache(problem)

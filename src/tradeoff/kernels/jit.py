@@ -1,0 +1,58 @@
+"""Compilation: kernels for exactly the given types, kept on disk for the next time, and their helpers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit, types
+
+float64: Any = types.float64
+int64: Any = types.int64
+Vector = types.Array(float64, 1, "C")
+Matrix = types.Array(float64, 2, "C")
+Indices = types.Array(int64, 1, "C")
+# Inputs may be read-only arrays; a compiled kernel that takes those takes writable ones as well.
+FixedVector = types.Array(float64, 1, "C", readonly=True)
+FixedMatrix = types.Array(float64, 2, "C", readonly=True)
+
+Decorator = Callable[[Callable[..., Any]], Any]
+
+# A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled with it and
+# live inside it: a cache file for each would cost more to load than all the rest. Helpers that are called from one place
+# only are inlined, which takes a second off the first compilation.
+HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+helper: Decorator = njit(**HELPER)
+inlined: Decorator = njit(inline="always")
+
+
+@cache
+def _edition() -> str:
+    """Return a name for the present text of all kernels."""
+    text = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        text.update(path.read_bytes())
+    return text.hexdigest()[:12]
+
+
+def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that compiles a kernel for exactly this signature, through the cache on disk if there is one."""
+
+    def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
+        # numba's cache notices changes of the file with the kernel, but not of those with its helpers: an upgrade could
+        # run old code. So the name under which it is kept changes with all of them.
+        function.__qualname__ += f"_{_edition()}"
+        options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+        try:
+            kernel: Callable[..., Any] = njit(signature, cache=True, **options)(function)
+        except RuntimeError as error:
+            if "cannot cache" not in str(error):
+                raise
+            # Nowhere to write, neither beside this file nor in a home directory: slower to start, otherwise the same.
+            kernel = njit(signature, **options)(function)
+        return kernel
+
+    return compile_now

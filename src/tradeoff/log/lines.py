@@ -1,0 +1,115 @@
+"""A log as text: one JSON object per line, each with a checksum.
+
+A checksum covers its own line and the checksum before it, so that a changed byte, a missing line and two lines in the
+wrong order are all noticed. The header also says that there are checksums: no single damaged byte can hide both. Logs of
+earlier versions have none, and go on without.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tradeoff.errors import LogError
+from tradeoff.log.events import Event
+
+MARK = {"checksums": "crc32"}  # in the header
+EMPTY = '"crc": "00000000"}'  # the end of a line, while its checksum is computed
+
+
+class Lines:
+    """Reads and writes the lines of one log, in order."""
+
+    def __init__(self) -> None:
+        self.number = 0  # of the last line
+        self._checksum: int | None = None  # of the last line; None: there are none in this log
+
+    def write(self, events: Iterable[Mapping[str, Any]]) -> str:
+        """Return the next lines.
+
+        >>> Lines().write([{"event": "header"}])
+        '{"event": "header", "checksums": "crc32", "crc": "a8ec6379"}\\n'
+        """
+        written: list[str] = []
+        for event in events:
+            if self.number == 0:
+                event, self._checksum = {**event, **MARK}, 0
+            if self._checksum is None:
+                line = json.dumps(dict(event), allow_nan=False)
+            else:
+                line = json.dumps({**event, "crc": "00000000"}, allow_nan=False)
+                self._checksum = zlib.crc32(line.encode(), self._checksum)
+                line = f'{line[:-10]}{self._checksum:08x}"}}'
+            self.number += 1
+            written.append(line + "\n")
+        return "".join(written)
+
+    def read(self, text: str) -> list[Event]:
+        """Return the events of the next lines; raise a LogError about the first that is damaged."""
+        events: list[Event] = []
+        lines = text.split("\n")
+        for line in lines if lines[-1] else lines[:-1]:
+            self.number += 1
+            if not line.strip():
+                continue
+            event = _event(line)
+            if event is None:
+                raise LogError(f"line {self.number} of the log is not an event; the log is damaged there")
+            if self.number == 1 and ("checksums" in event or "crc" in event):
+                self._checksum = 0
+            if self._checksum is not None or "crc" in event:
+                self._check(line, event)
+            events.append(event)
+        return events
+
+    def _check(self, line: str, event: Event) -> None:
+        """Take the checksum out of an event; raise a LogError if it is missing or wrong."""
+        found = zlib.crc32(f"{line[: -len(EMPTY)]}{EMPTY}".encode("utf-8", errors="surrogatepass"), self._checksum or 0)
+        unmarked = self.number == 1 and event.get("checksums") != "crc32"
+        if self._checksum is None or unmarked or not line.endswith(f'"crc": "{found:08x}"}}'):
+            raise LogError(
+                f"line {self.number} of the log does not fit its checksum: it was changed or damaged, or a line before it "
+                "is missing; restore a copy of the file"
+            )
+        self._checksum = found
+        del event["crc"]
+        event.pop("checksums", None)
+
+
+def _event(line: str) -> Event | None:
+    """Return the event on a line, or None if there is none."""
+    try:
+        event = json.loads(line, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def unfinished(rest: str) -> bool:
+    """Return whether what follows the last line's end was left by a writer that was interrupted.
+
+    Such a line was never acknowledged and can be dropped. A complete event that is followed by anything other than a line
+    end was acknowledged: there the line end is damaged, which the reader reports.
+    """
+    try:
+        event, _ = json.JSONDecoder().raw_decode(rest)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(event, dict)
+
+
+def read_log(text: str) -> list[Event]:
+    """Return the events of a log written as JSON lines; an unfinished last line is dropped."""
+    end = text.rfind("\n") + 1
+    return Lines().read(text[:end] if unfinished(text[end:]) else text)
+
+
+def write_log(events: Iterable[Mapping[str, Any]]) -> str:
+    """Return a whole log as JSON lines with checksums; ``read_log`` gives the events back."""
+    return Lines().write(events)

@@ -1,0 +1,181 @@
+"""The fold: what a log says, from one pass over its events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tradeoff.errors import LogError
+from tradeoff.log.events import (
+    ACTIONS,
+    CHECKS,
+    Answered,
+    Asked,
+    CheckAnswered,
+    CheckKind,
+    CheckRetracted,
+    CheckShown,
+    Ended,
+    Header,
+    LogEvent,
+    Reply,
+    Retracted,
+    Said,
+    Skipped,
+    event_of,
+    header_of,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A reply and what it was given to: the question of its number, or the check of its kind."""
+
+    shown: Asked | CheckShown
+    reply: Reply
+    at: datetime
+    retracted: bool = False
+
+    @property
+    def number(self) -> int | None:
+        """The number of the answer; None for a check."""
+        return self.shown.number if isinstance(self.shown, Asked) else None
+
+    @property
+    def check(self) -> CheckKind | None:
+        """Which check was answered; None for a question."""
+        return self.shown.check if isinstance(self.shown, CheckShown) else None
+
+    @property
+    def key(self) -> int | CheckKind:
+        """What the reply is taken back by: its number, or the kind of check."""
+        return self.shown.number if isinstance(self.shown, Asked) else self.shown.check
+
+    @property
+    def said(self) -> Said:
+        """The side that was chosen."""
+        return self.shown.said(self.reply)
+
+    @property
+    def seconds(self) -> float:
+        """How long the reply took; 0 if the clock of an old log was set back in between."""
+        return max(0.0, (self.at - self.shown.at).total_seconds())
+
+
+@dataclass
+class LogState:
+    """What a log says."""
+
+    header: Header
+    given: list[Given] = field(default_factory=list)  # every reply in order, also those taken back
+    question: Asked | None = None  # the question that waits for an answer
+    shown: Asked | CheckShown | None = None  # what was shown in this turn, if anything yet
+    turn: int = 1  # one more for everything a person did
+    length: int = 1  # events, with the header
+    answered: int = 0  # the number of the last answer or skip
+    begun: datetime | None = None  # when the first question was shown
+    ended: Ended | None = None  # only while nothing has happened since
+    last: datetime = field(init=False)  # the time of the last event
+    _checks: dict[CheckKind, CheckShown] = field(default_factory=dict)  # each as it was last shown
+
+    def __post_init__(self) -> None:
+        self.last = self.header.at
+
+    def apply(self, event: LogEvent) -> None:
+        """Apply the next event. Raise a LogError, and change nothing, if it cannot follow."""
+        where = f"event {self.length + 1} of the log"
+        match event:
+            case Asked():
+                if event.number != self.answered + 1:
+                    raise LogError(f"{where} is question {event.number}, but the next one is {self.answered + 1}")
+                self._check_size(where, first=event.first, second=event.second)
+                self.question = event
+                self.begun = self.begun or event.at
+            case Answered() | Skipped():
+                if self.question is None or event.number != self.question.number:
+                    raise LogError(f"{where} answers question {event.number}, which was not asked then")
+                self.given.append(Given(shown=self.question, reply=event.answer, at=event.at))
+                self.answered, self.question = event.number, None
+            case Retracted():
+                if event.number not in (standing := [one.number for one in self.standing if one.number is not None]):
+                    raise LogError(
+                        f"{where}: there is no answer number {event.number} to take back; there are {standing}"
+                    )
+                self._take_back(event.number)
+                self.question = None
+            case CheckShown():
+                self._check_size(where, first=event.first, second=event.second)
+                self._checks[event.check] = event
+            case CheckAnswered():
+                if event.check not in self._checks or event.check in (one.check for one in self.standing):
+                    raise LogError(f"{where} answers the check {event.check!r}, which was not shown then")
+                self.given.append(Given(shown=self._checks[event.check], reply=event.answer, at=event.at))
+            case CheckRetracted():
+                if event.check not in (one.check for one in self.standing):
+                    raise LogError(f"{where} takes back the check {event.check!r}, which was not answered")
+                self._take_back(event.check)
+            case Ended():
+                self._check_size(where, value=event.value, weights=event.weights)
+        self.ended = event if isinstance(event, Ended) else None
+        self.shown = event if isinstance(event, Asked | CheckShown) else None
+        self.turn += event.kind in ACTIONS
+        self.length += 1
+        self.last = event.at
+
+    def _check_size(self, where: str, **values: tuple[float, ...]) -> None:
+        """Raise a LogError unless there is a number per objective; logs of the first version may not name them."""
+        for name, numbers in values.items():
+            if self.header.objectives and len(numbers) != len(self.header.objectives):
+                raise LogError(
+                    f"{where}: {name!r} has {len(numbers)} numbers, but there are {len(self.header.objectives)} objectives; "
+                    "the log is damaged or was edited"
+                )
+
+    def _take_back(self, key: int | CheckKind) -> None:
+        place = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)
+        self.given[place] = replace(self.given[place], retracted=True)
+
+    @property
+    def standing(self) -> list[Given]:
+        """The replies that were not taken back, in order."""
+        return [one for one in self.given if not one.retracted]
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """What each check came to: "passed", "failed", "skipped" or "not asked"."""
+        found: dict[str, str] = dict.fromkeys(CHECKS, "not asked")
+        for one in self.standing:
+            if isinstance(one.shown, CheckShown):
+                right = one.reply == one.shown.expected
+                found[one.shown.check] = "skipped" if one.reply is None else "passed" if right else "failed"
+        return found
+
+
+def fold(events: Sequence[Mapping[str, Any]]) -> LogState:
+    """Return what a log says; raise a LogError if an event is damaged or out of place."""
+    state = LogState(header_of(events[0] if events else None))
+    for position, event in enumerate(events[1:], start=2):
+        state.apply(event_of(event, position))
+    return state
+
+
+class SteadyClock:
+    """A clock for one log: no event has an earlier time than the one before it.
+
+    If the computer's clock is set back, time continues from the last event.
+    """
+
+    def __init__(self, wall: Callable[[], datetime], *, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._elapsed = wall, elapsed
+        self._mark = elapsed()  # when the last event was
+
+    def after(self, last: datetime | None) -> datetime:
+        """Return the time of an event that follows one at ``last``."""
+        passed, now = self._elapsed(), self._wall().astimezone(UTC)
+        if last is not None and now < last:
+            now = last + timedelta(seconds=max(0.0, passed - self._mark))
+        self._mark = passed
+        return now

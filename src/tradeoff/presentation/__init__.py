@@ -1,0 +1,17 @@
+"""What a person reads and what a program gets as JSON, made from typed facts.
+
+The terminal and the page lay out what this room returns; neither computes or words anything of its own.
+
+text        characters that are safe to show, and how much room they take
+numbers     amounts with units, shares, percentages
+stories     trajectories as stories
+comparison  how two alternatives differ
+cards       one alternative, or two side by side
+result      a recommendation: what, why, how certain
+sentences   every fixed sentence of an interview
+problems    a problem: its size, its objectives, what is worth knowing
+maps, svg   where paths lead, and drawings
+sheet       a plan as one SVG file
+notebook    a lottery as an HTML table
+data        questions, alternatives and recommendations as JSON
+"""

@@ -1,0 +1,165 @@
+"""An alternative as a card, and two of them compared objective by objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tradeoff.model import Alternative, Lottery, Objective
+from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
+from tradeoff.presentation.problems import goal, labels
+from tradeoff.presentation.sentences import question_lead
+from tradeoff.presentation.stories import Story, common_total, is_certain, stories
+from tradeoff.presentation.text import one_line
+from tradeoff.problem import Presentable
+
+Letter: TypeAlias = Literal["A", "B", ""]
+
+SAME = 1e-9  # of the scale or of the amounts: a difference that is only rounding
+
+
+@dataclass(frozen=True)
+class Card:
+    """One alternative: the ways things can go, and how often each does."""
+
+    title: str  # what it is called, where one name says it all
+    stories: tuple[Story, ...]
+    counts: tuple[int, ...]  # how many of the total each story stands for; none where nothing is shared out
+    total: int | None
+
+    @property
+    def summary(self) -> str:
+        """All stories in one line, for screen readers."""
+        return "; ".join(story.summary for story in self.stories)
+
+
+@dataclass(frozen=True)
+class AmountRow:
+    """One objective and its amount; ``scale`` is the range of everything attainable, with 0 in it."""
+
+    name: str
+    goal: str
+    amount: str
+    value: float
+    scale: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One objective on both sides."""
+
+    name: str
+    goal: str
+    amounts: tuple[str, str]
+    values: tuple[float, float]
+    scale: tuple[float, float]
+    better: Letter  # "" if both are the same
+    gap: str  # "12 min"
+    number: str  # "12", for where the unit stands beside the amounts
+    word: str  # "less" or "more", whichever is better
+
+    @property
+    def difference(self) -> str:
+        """The difference seen from the better side: "12 min less"."""
+        return f"{self.gap} {self.word}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A question as it is shown: A on the left, B on the right."""
+
+    lead: str
+    average: str  # what the amounts are: "on average", or "" where nothing is left to chance
+    cards: tuple[Card, Card]
+    rows: tuple[ComparisonRow, ...]
+
+    @property
+    def differing(self) -> list[ComparisonRow]:
+        """The objectives that the two sides differ on."""
+        return [row for row in self.rows if row.better]
+
+    @property
+    def same(self) -> list[ComparisonRow]:
+        """The objectives that are the same on both sides."""
+        return [row for row in self.rows if not row.better]
+
+
+def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
+    """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
+    told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
+    only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
+    title = one_line(only.states[0]) if only is not None and len(only.states) == 1 else ""
+    counts = () if total is None else tuple(share_counts(lottery.weights, total))
+    return Card(title, told, counts, total)
+
+
+def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:
+    """Return two alternatives side by side; ``lotteries`` are what the problem shows of them, heaviest first."""
+    total = common_total(*lotteries)
+    one, other = (card(problem, lottery, total) for lottery in lotteries)
+    average = "" if all(map(is_certain, lotteries)) else "on average"
+    return Pair(question_lead(*lotteries), average, (one, other), comparison(problem, left, right))
+
+
+# --- amounts ---------------------------------------------------------------------------------------------------------
+
+
+def amounts(problem: Presentable, alternative: Alternative) -> list[AmountRow]:
+    """Return what an alternative comes to on average, objective by objective."""
+    values = problem.outcome(alternative.value).tolist()
+    return [
+        AmountRow(one_line(o.name), goal(o), amount(o, value), value, _scale(problem, j, value))
+        for j, (o, value) in enumerate(zip(problem.objectives, values, strict=True))
+    ]
+
+
+def comparison(problem: Presentable, left: Alternative, right: Alternative) -> tuple[ComparisonRow, ...]:
+    """Return how two alternatives compare on average, objective by objective."""
+    sides = zip(problem.outcome(left.value).tolist(), problem.outcome(right.value).tolist(), strict=True)
+    return tuple(_compared(problem, j, values) for j, values in enumerate(sides))
+
+
+def _compared(problem: Presentable, j: int, values: tuple[float, float]) -> ComparisonRow:
+    o = problem.objectives[j]
+    better = _better(o, *values, float(abs(problem.scale[j])))
+    bare, word = replace(o, unit=""), "more" if o.goal == "max" else "less"
+    return ComparisonRow(
+        one_line(o.name), goal(o), amount_pair(o, *values), values, _scale(problem, j, *values), better,
+        gap(o, *values), gap(bare, *values), word,
+    )  # fmt: skip
+
+
+def _better(objective: Objective, left: float, right: float, scale: float) -> Letter:
+    gains = (right - left) * objective.sign
+    if abs(gains) <= SAME * max(abs(left), abs(right), scale):
+        return ""
+    return "B" if gains > 0 else "A"
+
+
+def _scale(problem: Presentable, j: int, *values: float) -> tuple[float, float]:
+    ends = [float(problem.nadir[j]), float(problem.ideal[j]), 0.0, *values]
+    return min(ends), max(ends)
+
+
+def advantages(rows: Sequence[ComparisonRow]) -> list[str]:
+    """Return what is better about each side, in a line each.
+
+    >>> row = ComparisonRow("time", "less is better", ("40 min", "60 min"), (40, 60), (0, 60), "A", "20 min", "20", "less")
+    >>> advantages([row])
+    ['A better: time 20 min']
+    """
+    found = {letter: [f"{row.name} {row.gap}" for row in rows if row.better == letter] for letter in "AB"}
+    return [f"{letter} better: {', '.join(better)}" for letter, better in found.items() if better]
+
+
+def changes(problem: Presentable, before: Alternative, after: Alternative, *, least: float = 1e-6) -> list[str]:
+    """Return by how much each objective changes; "" where it is less than this part of the objective's range."""
+    here, there = problem.outcome(before.value).tolist(), problem.outcome(after.value).tolist()
+    sizes = np.abs(problem.scale).tolist()
+    return [
+        f"{gap(o, a, b)} {'more' if b > a else 'less'}" if abs(b - a) > least * size else ""
+        for o, a, b, size in zip(problem.objectives, here, there, sizes, strict=True)
+    ]

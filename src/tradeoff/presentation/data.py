@@ -1,0 +1,172 @@
+"""Questions, alternatives and recommendations as plain data: one vocabulary for the API and for ``--json``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tradeoff.interview import Interview
+from tradeoff.model import Alternative, Answer, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.presentation.numbers import share_counts, share_total
+from tradeoff.presentation.problems import instructions, notes, sizes
+from tradeoff.presentation.result import certainty
+from tradeoff.presentation.stories import heaviest_first, path_words
+from tradeoff.problem import Presentable
+
+Data = dict[str, Any]
+
+
+def finite(number: float | None) -> float | None:
+    """Return a number as JSON can have it: None for infinities."""
+    return None if number is None or not math.isfinite(number) else float(number)
+
+
+def answer_name(answer: Answer | None) -> str:
+    """Return an answer as programs write it."""
+    return "skip" if answer is None else answer.value
+
+
+def amounts_data(objectives: Sequence[Objective], values: Sequence[float]) -> list[Data]:
+    """Return an amount per objective with its name and unit."""
+    return [
+        {"objective": o.name, "amount": float(value), "unit": o.unit, "goal": o.goal}
+        for o, value in zip(objectives, values, strict=True)
+    ]
+
+
+def value_data(problem: Presentable, alternative: Alternative) -> Data:
+    """Return an alternative without its stories: its gains, and its average outcome in units."""
+    outcome = problem.outcome(alternative.value).tolist()
+    return {"gains": alternative.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
+
+
+def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
+    """Return an alternative with the stories it can lead to, the largest share first."""
+    return value_data(problem, alternative) | {
+        "stories": stories_data(heaviest_first(lottery or problem.show(alternative)))
+    }
+
+
+def stories_data(lottery: Lottery) -> list[Data]:
+    """Return the trajectories of a lottery."""
+    total = share_total(lottery.weights)
+    return [
+        {
+            "share": float(share),
+            "count": count,
+            "of": total,
+            "probability": float(trajectory.probability),
+            "words": path_words(trajectory),
+            "states": list(trajectory.states),
+            "actions": list(trajectory.actions),
+            "outcome": amounts_data(lottery.objectives, trajectory.outcome.tolist()),
+        }
+        for share, count, trajectory in zip(
+            lottery.weights, share_counts(lottery.weights, total), lottery.trajectories, strict=True
+        )
+    ]
+
+
+def question_data(problem: Presentable, question: Question, left: str) -> Data:
+    """Return a question; ``left`` says which alternative is shown as A."""
+    return {
+        "left": left,
+        "first": alternative_data(problem, question.first),
+        "second": alternative_data(problem, question.second),
+    }
+
+
+def recommendation_data(problem: Presentable, found: Recommendation, finished: bool, conflicts: Sequence[int]) -> Data:
+    """Return what is recommended, and how much can be said for it."""
+    return {
+        "finished": finished,
+        "complete": found.complete,
+        "questions": found.questions,
+        "reason": found.reason,
+        "alternative": alternative_data(problem, found.alternative),
+        "weights": by_name(problem, found.weights),
+        "importance": None
+        if found.importance is None
+        else {
+            o.name: [finite(end) for end in ends]
+            for o, ends in zip(problem.objectives, found.importance.tolist(), strict=True)
+        },
+        "regret_bound": finite(found.regret_bound),
+        "robust_bound": finite(found.robust_bound),
+        "likely_regret": finite(found.likely_regret),
+        "likely_worst": finite(found.likely_worst),
+        "target": finite(found.target),
+        "expected_left": finite(found.expected_left),
+        "certainty": certainty(problem, found),
+        "unidentified": list(found.unidentified),
+        "doubtful": [int(number) for number in found.doubtful],
+        "conflicts": list(conflicts),
+    }
+
+
+def by_name(problem: Presentable, values: Vector) -> dict[str, float]:
+    """Return a number per objective, by its name."""
+    return dict(zip([o.name for o in problem.objectives], map(float, values), strict=True))
+
+
+def interview_data(problem: Presentable, interview: Interview) -> Data:
+    """Return an interview: what is recommended, and every answer that stands."""
+    found = interview.recommendation
+    conflicts = [] if found.complete else [number for number, _, _ in interview.conflicts()]
+    return {
+        "problem": problem.name,
+        "strategy": interview.strategy,
+        "finished": interview.finished,
+        "recommendation": recommendation_data(problem, found, interview.finished, conflicts),
+        "answers": [
+            {
+                "number": number,
+                "first": value_data(problem, question.first),
+                "second": value_data(problem, question.second),
+                "answer": answer_name(reply),
+            }
+            for number, question, reply in interview.answers
+        ],
+    }
+
+
+def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
+    """Return the best plan for stated weights, without saying what it is."""
+    return {
+        "problem": problem.name,
+        "weights": by_name(problem, weights),
+        "score": float(weights @ best.value),
+        "alternative": value_data(problem, best),
+    }
+
+
+def solution_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
+    """Return the best plan for stated weights, and what to do."""
+    return plan_data(problem, weights, best) | instructions(problem, best)
+
+
+def explanation_data(problem: Presentable, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
+    """Return the best plan for stated weights, and the stories it can lead to."""
+    return plan_data(problem, weights, best) | {"alternative": alternative_data(problem, best, lottery)}
+
+
+def problem_data(problem: Presentable) -> Data:
+    """Return a problem's objectives with the best and worst that can be expected of each, in units."""
+    return sizes(problem) | {
+        "about": problem.about,
+        "objectives": [
+            {
+                "name": o.name,
+                "unit": o.unit,
+                "goal": o.goal,
+                "best": float(problem.ideal[j]),
+                "worst": float(problem.nadir[j]),
+                "reference": float(problem.origin[j]),
+                "matters": bool(problem.matters[j]),
+            }
+            for j, o in enumerate(problem.objectives)
+        ],
+        "reference": problem.reference_name,
+        "notes": notes(problem),
+    }

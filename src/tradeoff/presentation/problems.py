@@ -1,0 +1,65 @@
+"""A problem as people read it: how large it is, what an item is labelled with, what to do where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradeoff.model import Alternative, Item, Objective
+from tradeoff.presentation.text import one_line
+from tradeoff.problem import Presentable
+
+
+def sizes(problem: Presentable) -> dict[str, Any]:
+    """Return a problem's name, kind and sizes."""
+    base = {"name": problem.name, "title": problem.title, "objectives": len(problem.objectives)}
+    return base | {"kind": problem.kind, **problem.extent}
+
+
+def extent(problem: Presentable) -> str:
+    """Return how large a problem is."""
+    match problem.extent:
+        case {"items": items}:
+            return f"a catalogue of {items:,} items"
+        case {"states": states, "actions": actions, "horizon": steps, "choices": choices, "branches": branches}:
+            return f"{states:,} states, {actions:,} actions, {steps} steps ({choices:,} choices with {branches:,} branches)"
+        case others:
+            return ", ".join(f"{size:,} {name}" for name, size in others.items()) or "solutions that an optimiser finds"
+
+
+def notes(problem: Presentable) -> list[str]:
+    """Return what is worth knowing about a valid problem."""
+    found = list(problem.notes)
+    for objective in problem.irrelevant:
+        found.append(f"{objective.name} comes out the same whatever is done; it is kept, but its weight cannot matter")
+    return [one_line(note) for note in found]
+
+
+def goal(objective: Objective) -> str:
+    """Return which direction is better."""
+    return "more is better" if objective.goal == "max" else "less is better"
+
+
+def labels(problem: Presentable, name: str) -> tuple[tuple[str, str], ...]:
+    """Return what else is known of the item with this name, as pairs of a label and its text."""
+    return tuple((one_line(key), one_line(text)) for key, text in problem.labels_of(name).items())
+
+
+def instructions(problem: Presentable, best: Alternative) -> dict[str, Any]:
+    """Return what to do under a plan: the item to choose, the solution's lines, or actions in the likeliest situations."""
+    details = problem.details(best.plan)
+    if details.situations:
+        return {"plan": [situation._asdict() for situation in details.situations]}
+    if details.lines:
+        return {"solution": list(details.lines)}
+    return {"item": best.plan.name, "labels": dict(details.labels)} if isinstance(best.plan, Item) else {}
+
+
+def about(problem: Presentable) -> list[tuple[str, str]]:
+    """Return what a problem says about itself: paragraphs ("text"), and drawings made of letters ("drawn")."""
+    found = []
+    for part in problem.about.replace("\r\n", "\n").split("\n\n"):
+        lines = [line for line in part.splitlines() if line.strip()]
+        if lines:
+            drawn = all(line.startswith("   ") for line in lines)
+            found.append(("drawn", "\n".join(map(one_line, lines))) if drawn else ("text", one_line(part.strip())))
+    return found

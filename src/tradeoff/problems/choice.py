@@ -1,0 +1,66 @@
+"""Problems in which something is chosen once, with a known outcome; nothing unfolds over time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Alternative, Item, Lottery, Mixture, Nothing, Plan, Trajectory, Vector
+from tradeoff.problem import ScaledProblem
+from tradeoff.representation import mix, parts_of
+
+
+class SingleChoice(ScaledProblem):
+    """A base class for problems whose plans are items: it evaluates and shows them, and mixtures of them.
+
+    A subclass implements ``outcome_of`` beside ``gain_scale``, ``fingerprint`` and ``best``.
+    """
+
+    @abstractmethod
+    def outcome_of(self, item: Item) -> Vector:
+        """Return what an item comes to, in the person's units."""
+
+    def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
+        """Return the weighted ways in which an item can turn out, if it is chosen with this chance."""
+        return [(1.0, Trajectory((item.name,), (), chance, self.outcome_of(item)))]
+
+    def evaluate(self, plan: Plan) -> Vector:
+        """Return the expected gains of an item, of the reference, or of a mixture of them."""
+        match plan:
+            case Item():
+                return self.gain_scale.gains(self.outcome_of(plan))
+            case Nothing():
+                return np.zeros(len(self.objectives))
+            case Mixture():
+                mean: Vector = np.array(plan.probabilities) @ np.array([self.evaluate(part) for part in plan.plans])
+                return mean
+            case _:
+                raise ArgumentError(f"{self.name!r} has items, not policies; {plan!r} cannot be evaluated")
+
+    def show(self, alternative: Alternative) -> Lottery:
+        """Return an alternative as a person can read it: the item, or the few items and the reference of a mixture."""
+        worth = self.evaluate(alternative.plan)
+        if np.abs(worth - alternative.value).max() > 1e-9:
+            raise ArgumentError(
+                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"{worth.tolist()}; was it made for another problem?"
+            )
+        parts = parts_of(alternative.plan)
+        mean = np.zeros(len(self.objectives))
+        chances: dict[Plan, float] = {}
+        for share, plan in parts:
+            chances[plan] = chances.get(plan, 0.0) + share
+        weights: list[float] = []
+        found: list[Trajectory] = []
+        for share, plan in parts:
+            if isinstance(plan, Item):
+                outcome, told = self.outcome_of(plan), self.stories_of(plan, chances[plan])
+            else:
+                outcome = self.origin
+                told = [(1.0, Trajectory((self.reference_name,), (), chances[plan], outcome))]
+            mean = mean + share * outcome
+            weights += [share * weight for weight, _ in told]
+            found += [trajectory for _, trajectory in told]
+        return mix(self.objectives, weights, found, mean)

@@ -1,0 +1,242 @@
+"""The default solver: compiled, for many weight vectors at once, within the memory there is.
+
+One pass over the model serves a whole chunk of weight vectors (the weights are innermost in every array). Policies are
+kept as the local number of the chosen action, in the smallest integer type. If a chunk's policies would not fit, the
+horizon is cut into segments: the first sweep keeps only the values at their borders, and each segment's policies are
+computed again from there when the forward pass needs them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tradeoff.kernels import bellman
+from tradeoff.model import Matrix, Vector
+from tradeoff.problems.dynamics import Dynamics
+from tradeoff.problems.layer import Int, Layer
+from tradeoff.problems.ram import check_fits, memory_limit
+from tradeoff.problems.solver import Choices, Weights
+
+# Weight vectors that one pass over the model serves; a thread takes one such chunk at a time.
+CHUNK = 16
+
+
+class CompiledSolver:
+    """Backward induction in compiled code; ``threads`` share out the weight vectors of a batch."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        self._arranged: WeakKeyDictionary[Layer, bellman.Arrangement | None] = WeakKeyDictionary()
+
+    def __reduce__(self) -> tuple[type[CompiledSolver], tuple[int]]:
+        return CompiledSolver, (self.threads,)
+
+    def arrangement(self, layer: Layer) -> bellman.Arrangement | None:
+        """Return the layer sorted for one weight vector at a time; kept, because single solves come again and again."""
+        if layer not in self._arranged:
+            self._arranged[layer] = bellman.arrange(*_arrays(layer)[:4])
+        return self._arranged[layer]
+
+    def optimal_values(self, dynamics: Dynamics, weights: Matrix) -> Vector:
+        """Return the largest expected weighted outcome from the start, for each row of weights."""
+        rows = _Rows(np.ascontiguousarray(weights), None, np.zeros(len(weights)))
+        result = np.empty(len(weights))
+        for begin, end, plan in chunks(dynamics, len(weights), self.threads, keep_policies=False):
+            sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
+            result[begin:end] = dynamics.start @ sweep.backward()
+        return result
+
+    def optimal_outcomes(self, dynamics: Dynamics, weights: Weights) -> Matrix:
+        """Return the expected outcome [B, k] of an optimal policy for each row of weights."""
+        result = np.empty(weights.rows.shape)
+        for at, rows in _kinds(weights):
+            for begin, end, plan in chunks(dynamics, len(rows), self.threads, keep_policies=True):
+                sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
+                sweep.backward()
+                result[at[begin:end]] = sweep.forward()
+        return result
+
+    def optimal_choices(self, dynamics: Dynamics, weights: Weights) -> list[Choices]:
+        """Return an optimal policy for each row of weights."""
+        result: dict[int, Choices] = {}
+        count, states = len(weights.rows), len(dynamics.states)
+        size = dynamics.horizon * states * count * choice_type(dynamics)().itemsize
+        check_fits(size, f"{count} policy tables for {dynamics.horizon} steps and {states:,} states")
+        for at, rows in _kinds(weights):
+            for begin, end, plan in chunks(dynamics, len(rows), self.threads, keep_policies=True):
+                sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
+                sweep.backward()
+                tables = sweep.tables()
+                for column, row in enumerate(at[begin:end]):
+                    result[int(row)] = np.ascontiguousarray(tables[:, :, column])
+        return [result[row] for row in range(count)]
+
+    def policy_values(self, layer: Layer, chance: Vector, after: Matrix) -> Matrix:
+        """Return the expected outcome from each state on [S, k], given that after this step."""
+        values = np.empty_like(after)
+        bellman.evaluate_step(*_arrays(layer), chance, after, values)
+        return values
+
+    def next_distribution(self, layer: Layer, chance: Vector, now: Vector) -> Vector:
+        """Return how likely each state is after this step."""
+        after = np.empty_like(now)
+        bellman.occupancy_step(*_arrays(layer)[:4], chance, now, after)
+        return after
+
+    def sample_step(
+        self, layer: Layer, chance: Vector, states: Int, action_draws: Vector, branch_draws: Vector
+    ) -> tuple[Int, Int, Int]:
+        """Return the choice, the branch (both -1 at an end) and the next state of each walker."""
+        choices, branches, after = (np.empty(len(states), dtype=np.int64) for _ in range(3))
+        bellman.rollout_step(*_arrays(layer)[:4], chance, states, action_draws, branch_draws, choices, branches, after)
+        return choices, branches, after
+
+
+def _arrays(layer: Layer) -> bellman.LayerArrays:
+    """Return the arrays that every kernel takes, in their order."""
+    return layer.state_ptr, layer.choice_ptr, layer.target, layer.prob, layer.reward
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Weight vectors of one kind, ready for the kernels."""
+
+    raw: Matrix  # on outcomes in the person's units
+    second: Vector | None  # the tie-break on outcomes, for rows that may tie
+    tolerance: Vector  # what counts as a tie, per row
+
+    def part(self, begin: int, end: int) -> _Rows:
+        return _Rows(np.ascontiguousarray(self.raw[begin:end]), self.second, self.tolerance[begin:end])
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+def _kinds(weights: Weights) -> Iterator[tuple[Int, _Rows]]:
+    """Yield the row numbers and the rows that need no tie-break, then those that do."""
+    for at, tie_break in (
+        (np.flatnonzero(~weights.may_tie), None),
+        (np.flatnonzero(weights.may_tie), weights.tie_break),
+    ):
+        if len(at):
+            yield (
+                at,
+                _Rows(np.ascontiguousarray(weights.rows[at]), tie_break, np.ascontiguousarray(weights.tolerance[at])),
+            )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one chunk is swept: its width, the length of a segment, and whether its policies will be asked for."""
+
+    width: int
+    segment: int
+    keep_policies: bool
+
+
+def choice_type(dynamics: Dynamics) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
+    """Return the smallest type that holds the local number of every choice; a layer numbers them with 32 bits."""
+    most = dynamics.most_choices
+    return np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.uint32
+
+
+def chunks(dynamics: Dynamics, count: int, threads: int, *, keep_policies: bool) -> Iterator[tuple[int, int, Plan]]:
+    """Yield (begin, end, plan) of chunks as wide as memory allows."""
+    states, horizon = len(dynamics.states), dynamics.horizon
+    item = choice_type(dynamics)().itemsize
+    limit = memory_limit() // 2  # the other half is for the model and its caller
+    threads = max(1, threads)
+    scratch = 128 * dynamics.most_choices * threads  # the values of one state's choices, in the sweep that breaks ties
+    # Border values and policies of a segment: S*W*8*(H/L) + S*W*item*L bytes, least at L = sqrt(8H/item).
+    thrifty = min(horizon, math.ceil(math.sqrt(8 * horizon / item)))
+    candidates = [(CHUNK * threads, horizon), (CHUNK, horizon), (CHUNK, thrifty), (1, thrifty)]
+    for width, segment in candidates:
+        width = min(width, count)
+        borders = math.ceil(horizon / segment) - 1
+        policies = segment * item if keep_policies else item
+        size = states * width * (8 * (4 + borders) + policies) + scratch
+        if size <= limit:
+            break
+    else:
+        check_fits(2 * size, f"solving a model with {states:,} states over {horizon} steps")
+    plan = Plan(width, segment if keep_policies else 1, keep_policies)
+    for begin in range(0, count, width):
+        yield begin, min(count, begin + width), plan
+
+
+class _Sweep:
+    """One chunk of weight vectors swept through the horizon: backwards once, then forwards once."""
+
+    def __init__(self, solver: CompiledSolver, dynamics: Dynamics, rows: _Rows, plan: Plan) -> None:
+        self.solver, self.dynamics, self.rows, self.keep_policies = solver, dynamics, rows, plan.keep_policies
+        length, horizon = plan.segment, dynamics.horizon
+        self.segments = [(b, min(b + length, horizon)) for b in range(0, horizon, length)]
+        self.borders: dict[int, tuple[Matrix, Matrix]] = {}
+        self.policy = np.empty((length, len(dynamics.states), len(rows)), dtype=choice_type(dynamics))
+
+    def backward(self) -> Matrix:
+        """Return the values [S, B] at step 0; keeps the borders' values and the first segment's policies."""
+        shape = (len(self.dynamics.states), len(self.rows))
+        values, seconds = np.zeros(shape), np.zeros(shape if self.rows.second is not None else (0, 0))
+        for begin, end in reversed(self.segments):
+            if begin > 0 and self.keep_policies:
+                self.borders[end] = (values.copy(), seconds.copy())
+            self._segment(begin, end, values, seconds)
+        return values
+
+    def _segment(self, begin: int, end: int, values: Matrix, seconds: Matrix) -> None:
+        """Sweep one segment backwards, in place, and keep its policies."""
+        rows = self.rows
+        # A model that does not change is swept in one call; one that does, a step at a time.
+        stride = end - begin if self.dynamics.stationary else 1
+        for step in range(end - stride, begin - 1, -stride):
+            policy = self.policy[step - begin : step - begin + stride]
+            layer = self.dynamics.layer(step)
+            if rows.second is None:
+                arranged = self.solver.arrangement(layer) if len(rows) == 1 and stride > 1 else None
+                bellman.backward(
+                    *_arrays(layer), rows.raw, values, policy, threads=self.solver.threads, arranged=arranged
+                )
+            else:
+                bellman.backward_lexicographic(
+                    *_arrays(layer),
+                    rows.raw,
+                    rows.second,
+                    rows.tolerance,
+                    values,
+                    seconds,
+                    policy,
+                    threads=self.solver.threads,
+                )
+
+    def _policies(self) -> Iterator[tuple[int, int, Choices]]:
+        """Yield (begin, end, policies) of each segment in order; all but the first are computed again."""
+        for begin, end in self.segments:
+            if begin > 0:  # the first segment was swept last, so its policies are still there
+                self._segment(begin, end, *self.borders.pop(end))
+            yield begin, end, self.policy[: end - begin]
+
+    def forward(self) -> Matrix:
+        """Return the expected outcomes [B, k] of the chunk's policies."""
+        dynamics = self.dynamics
+        occupancy = np.repeat(dynamics.start[:, None], len(self.rows), axis=1)
+        totals = np.zeros((len(self.rows), dynamics.objectives))
+        for begin, end, policy in self._policies():
+            stride = end - begin if dynamics.stationary else 1
+            for step in range(begin, end, stride):
+                taken = policy[step - begin : step - begin + stride]
+                arrays = _arrays(dynamics.layer(step))
+                bellman.forward(*arrays, taken, occupancy, totals, threads=self.solver.threads)
+        return totals
+
+    def tables(self) -> Choices:
+        """Return the chunk's policies [H, S, B]."""
+        if len(self.segments) == 1:
+            return self.policy
+        return np.concatenate([policy.copy() for _, _, policy in self._policies()])

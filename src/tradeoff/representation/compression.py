@@ -1,0 +1,167 @@
+"""At most k+1 of a weighted set of points with the same mean: C4, Algorithm 3 of the paper (Caratheodory's theorem)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tradeoff.errors import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Vector = NDArray[np.float64]
+    Matrix = NDArray[np.float64]
+    Indices = NDArray[np.int64]
+
+SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
+TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
+SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # of a given mean, of the size of the amounts that were added up
+
+_OWN_MEAN = np.empty(0)
+
+
+@cache
+def _kernel() -> Any:
+    """Return the compiled kernel's module, loaded when it is first needed and not when the package is imported."""
+    from tradeoff.kernels import caratheodory
+
+    return caratheodory
+
+
+def compress(
+    points: ArrayLike,
+    weights: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    size: ArrayLike = 0.0,
+) -> tuple[Indices, Vector]:
+    """Return the rows of at most k+1 of the points, increasing, and positive weights that give them the same mean.
+
+    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution. What comes back has the same
+    mean to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer
+    than k dimensions. Points of weight 0 are never chosen. Many choices are exact: points are taken in decreasing weight
+    (to within a part in 8), so that the likely ones stay.
+
+    ``target`` is the mean where it is known better than the sum over the points tells it (the value of the policy whose
+    trajectories they are). The weights then meet that, and no error grows when compressing again and again. ``size`` is
+    the size of the amounts that were added up to give each coordinate, where that is more than the coordinate's own: a sum
+    of +1 and -1 is 0 only up to a rounding of 1.
+
+    >>> corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    >>> rows, shares = compress(corners, [0.4, 0.3, 0.2, 0.1])
+    >>> len(rows), (shares @ np.array(corners)[rows]).round(12).tolist()
+    (3, [0.4, 0.3])
+    """
+    kernel = _kernel()
+    points = np.ascontiguousarray(points, np.float64)
+    weights = np.ascontiguousarray(weights, np.float64)
+    _check_shapes(points, weights)
+    mean = _OWN_MEAN if target is None else _checked_shape(target, points)
+    verdict, rows, shares, error, summary = kernel.push(points, weights, mean)
+    if verdict != kernel.SOUND:
+        _explain(points, weights)
+        # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
+        exponents = np.frexp(np.abs(points).max(axis=0))[1]
+        nearer = None if target is None else np.ldexp(mean, -exponents)
+        size = np.ldexp(np.asarray(size, float), -exponents)
+        return compress(np.ldexp(points, -exponents), weights, target=nearer, size=size)
+    if not abs(summary[kernel.MEAN, -1] - 1.0) <= SUM_TOLERANCE:
+        _explain(points, weights)
+    if target is not None:
+        _check_target(mean, summary, size)
+    if error <= kernel.TRUSTED:
+        return rows, shares
+    return robust(points, weights, mean, size)
+
+
+def robust(points: Matrix, weights: Vector, target: Vector, size: ArrayLike = 0.0) -> tuple[Indices, Vector]:
+    """Return what ``compress`` does, by the way that leaves the smallest error.
+
+    It is for the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
+    inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly. A target
+    that differs from the points' own mean by no more than the rounding of the summands is met by that mean as well.
+    """
+    from tradeoff.representation.elimination import eliminate, exact_shortfall, relative_error
+
+    kernel = _kernel()
+    exponents = np.frexp(np.abs(points).max(axis=0, initial=0.0))[1]
+    points = np.ldexp(points, -exponents)
+    _, *plain, _, summary = kernel.push(points, weights, _OWN_MEAN)
+    own = (summary[kernel.MEAN, :-1], summary[kernel.REST, :-1])
+    wanted = (np.ldexp(target, -exponents), np.zeros(len(target))) if len(target) else own
+    reach = np.abs(points[weights > 0]).max(axis=0, initial=0.0)
+    rounding = SUMMAND_ROUNDING * np.ldexp(np.asarray(size, float), -exponents)
+    if np.all(np.abs(wanted[0] - own[0]) <= rounding):
+        wanted = own
+
+    def ways() -> Iterator[tuple[Indices, Vector]]:
+        if len(target):
+            _, rows, shares, *_ = kernel.push(points, weights, wanted[0])
+            yield rows, shares
+            yield eliminate(points, weights, *wanted)
+        yield plain[0], plain[1]
+        yield eliminate(points, weights, *own)
+
+    best, least = (plain[0], plain[1]), np.inf
+    for way in ways():
+        error = relative_error(exact_shortfall(points, *way, *wanted), reach)
+        if error < least:
+            best, least = way, error
+        if error <= kernel.TRUSTED:
+            break
+    return best
+
+
+def _check_shapes(points: Matrix, weights: Vector) -> None:
+    if points.ndim != 2 or weights.ndim != 1 or len(points) != len(weights):
+        raise ProblemError(
+            f"points must be a table of n rows and k columns and weights a list of n numbers; found shapes "
+            f"{points.shape} and {weights.shape}"
+        )
+    if len(points) == 0:
+        raise ProblemError("there are no points: a mean needs at least one")
+
+
+def _explain(points: Matrix, weights: Vector) -> None:
+    """Raise the error that says what is wrong with the input; return if only an intermediate result overflowed."""
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise ProblemError(
+            f"the weight of point {bad[0]} is {weights[bad[0]]:.6g}; weights must be 0 or more and finite"
+        )
+    places = np.argwhere(~np.isfinite(points))
+    if len(places):
+        row, column = (int(place) for place in places[0])
+        raise ProblemError(
+            f"coordinate {column} of point {row} is {points[row, column]}; leave out points that are not known"
+        )
+    total = float(weights.sum())
+    if not abs(total - 1.0) <= SUM_TOLERANCE:
+        raise ProblemError(
+            f"the weights of the {len(weights)} points sum to {total:.12g}, not 1; divide them by their sum"
+        )
+
+
+def _checked_shape(target: ArrayLike, points: Matrix) -> Vector:
+    mean = np.ascontiguousarray(target, np.float64)
+    if mean.shape != (points.shape[1],):
+        raise ProblemError(f"the target has shape {mean.shape}; the points have {points.shape[1]} coordinates")
+    return mean
+
+
+def _check_target(mean: Vector, summary: Matrix, size: ArrayLike) -> None:
+    """Raise an error if a target is not the points' mean."""
+    kernel = _kernel()
+    own, low, high = summary[kernel.MEAN, :-1], summary[kernel.LOW, :-1], summary[kernel.HIGH, :-1]
+    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), size)
+    far = np.flatnonzero(~(np.abs(mean - own) <= TARGET_TOLERANCE * reach))
+    if len(far):
+        j = int(far[0])
+        raise ProblemError(
+            f"coordinate {j} of the target is {mean[j]:.12g}, but the points' mean there is {own[j]:.12g}; "
+            "a target is the same mean, known more precisely"
+        )

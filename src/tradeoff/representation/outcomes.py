@@ -1,0 +1,207 @@
+"""How a plan's outcomes are really distributed: enumerated where that is feasible, otherwise estimated from rollouts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Matrix, Vector
+from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
+
+ENUMERATED = 4_000  # distinct (state, outcome so far) pairs up to which a plan is enumerated
+ROLLOUTS = 4_000  # rollouts where it is not; a frequency is then off by more than 2.2 points at most 1 time in 200
+MERGED = 2.0**-40  # of the largest outcome: sums that differ by less are the same sum, added up in another order
+
+Parts = Sequence[tuple[float, Following | None]]  # a mixture: shares and policies; None stands for the reference
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The outcomes of a plan, ``points[m, k]`` in the person's units, and how likely each is.
+
+    ``rollouts`` is None where the distribution is exact, otherwise the number of rollouts it was estimated from.
+    """
+
+    points: Matrix
+    probabilities: Vector
+    rollouts: int | None = None
+
+    @cached_property
+    def mean(self) -> Vector:
+        """The mean of each objective."""
+        result: Vector = self.probabilities @ self.points
+        return result
+
+    @cached_property
+    def spread(self) -> Vector:
+        """The standard deviation of each objective; exactly 0 where only rounding varies."""
+        deviation: Vector = np.sqrt(self.probabilities @ np.square(self.points - self.mean))
+        return np.where(deviation > 1e-12 * np.abs(self.points).max(axis=0), deviation, 0.0)
+
+    def quantile(self, objective: int, share: float) -> float:
+        """Return the smallest outcome that is not exceeded with at least this probability.
+
+        >>> dice = Outcomes(np.arange(1.0, 7.0)[:, None], np.full(6, 1 / 6))
+        >>> dice.quantile(0, 0.5), dice.quantile(0, 0.95)
+        (3.0, 6.0)
+        """
+        order = np.argsort(self.points[:, objective], kind="stable")
+        reached = np.cumsum(self.probabilities[order])
+        at = int(np.searchsorted(reached, share - 1e-12))
+        return float(self.points[order[min(at, len(order) - 1)], objective])
+
+    def chance_above(self, objective: int, amount: float) -> float:
+        """Return how likely an objective comes to more than an amount."""
+        return float(self.probabilities[self.points[:, objective] > amount].sum())
+
+    @property
+    def error(self) -> float:
+        """Half the width of a 95% interval around any estimated chance, at most; 0 where the distribution is exact."""
+        return 0.0 if self.rollouts is None else 1.96 * 0.5 / math.sqrt(self.rollouts)
+
+
+def outcomes_of(process: Process, parts: Parts, *, limit: int = ENUMERATED, rollouts: int = ROLLOUTS) -> Outcomes:
+    """Return how the outcomes of a mixture of policies are distributed."""
+    points: list[Matrix] = []
+    chances: list[Vector] = []
+    for share, following in parts:
+        if following is None:
+            points.append(process.origin[None, :])
+            chances.append(np.array([share]))
+            continue
+        found = _enumerated(process, following, limit)
+        if found is None:
+            return _rolled_out(process, parts, rollouts)
+        points.append(found[0])
+        chances.append(share * found[1])
+    probabilities = np.concatenate(chances)
+    return Outcomes(np.concatenate(points), probabilities / probabilities.sum())
+
+
+def _enumerated(process: Process, following: Following, limit: int) -> tuple[Matrix, Vector] | None:
+    """Return the distribution of a policy's outcome, or None if it takes more than ``limit`` states of knowledge."""
+    state = np.flatnonzero(process.start > 0)
+    chance, earned = process.start[state], np.zeros((len(state), len(process.objectives)))
+    done: list[tuple[Matrix, Vector]] = []
+    for step in range(process.horizon):
+        row, choice, share = following.options(step, state)
+        ended = np.setdiff1d(np.arange(len(state)), row, assume_unique=False)
+        if len(ended):
+            done.append((earned[ended], chance[ended]))
+        if not len(row):
+            state = state[:0]
+            break
+        layer = process.layer(step)
+        parent, branch = segments(layer.choice_ptr[choice], layer.choice_ptr[choice + 1])
+        likely = chance[row[parent]] * share[parent] * layer.prob[branch]
+        possible = likely > 0
+        parent, branch, likely = parent[possible], branch[possible], likely[possible]
+        if len(branch) > 20 * limit:
+            return None
+        after = earned[row[parent]] + branch_rewards(layer, choice[parent], branch)
+        state, earned, chance = _merged(layer.target[branch].astype(np.int64), after, likely)
+        if len(state) + sum(len(c) for _, c in done) > limit:
+            return None
+    done.append((earned[: len(state)], chance[: len(state)]))
+    _, points, chances = _merged(
+        np.zeros(sum(len(c) for _, c in done), np.int64),
+        np.concatenate([p for p, _ in done]),
+        np.concatenate([c for _, c in done]),
+    )
+    return points, chances
+
+
+def _merged(state: Int, earned: Matrix, chance: Vector) -> tuple[Int, Matrix, Vector]:
+    """Return the distinct (state, outcome so far) pairs with their chances added up."""
+    if not len(state):
+        return state, earned, chance
+    grid = np.abs(earned).max(axis=0) * MERGED
+    cells = np.round(np.divide(earned, grid, out=np.zeros_like(earned), where=grid > 0)).astype(np.int64)
+    # One number per row to sort by. Rows that share it by accident are told apart below.
+    key = state.copy()
+    for column in cells.T:
+        key = (key * np.int64(6364136223846793005)) ^ (column + np.int64(1442695040888963407))
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    if np.any(state != state[first][group]) or np.any(cells != cells[first][group]):
+        rows = np.concatenate([state[:, None], cells], axis=1)
+        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        group = group.ravel()
+    total = np.bincount(group, weights=chance).astype(np.float64)
+    return state[first], earned[first], total
+
+
+def _rolled_out(process: Process, parts: Parts, count: int) -> Outcomes:
+    """Return the outcomes of rollouts that are spread over the parts as their shares say."""
+    points = [
+        np.repeat(process.origin[None, :], n, axis=0) if following is None else draw(process, following, n).returns
+        for n, (_, following) in zip(_counts([share for share, _ in parts], count), parts, strict=True)
+        if n
+    ]
+    found = np.concatenate(points)
+    return Outcomes(found, np.full(len(found), 1 / len(found)), len(found))
+
+
+def _counts(shares: Sequence[float], count: int) -> list[int]:
+    """Return how many of ``count`` rollouts each part gets, rounded so that they add up."""
+    borders = np.round(np.cumsum(shares) / sum(shares) * count)
+    return [int(size) for size in np.diff(borders, prepend=0)]
+
+
+def draw(process: Process, following: Following, count: int, seed: int = 0) -> Paths:
+    """Return ``count`` independent paths of a policy, the same ones for the same seed."""
+    random = np.random.default_rng(seed)
+    states = np.full((count, process.horizon + 1), -1, dtype=np.int64)
+    choices, branches = np.full((2, count, process.horizon), -1, dtype=np.int64)
+    returns = np.zeros((count, len(process.objectives)))
+    begin = np.flatnonzero(process.start > 0)
+    states[:, 0] = random.choice(begin, size=count, p=process.start[begin] / process.start[begin].sum())
+    for step in range(process.horizon):
+        here, which = np.unique(states[:, step], return_inverse=True)
+        row, choice, share = following.options(step, here)
+        options = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(here)))])
+        going = np.diff(options)[which] > 0
+        states[:, step + 1] = states[:, step]
+        if not len(row):
+            continue
+        chosen = choice[_picked(options, share, which[going], random)]
+        layer = process.layer(step)
+        each, which_choice = np.unique(chosen, return_inverse=True)
+        begins, ends = layer.choice_ptr[each], layer.choice_ptr[each + 1]
+        _, branch = segments(begins, ends)
+        bounds = np.concatenate([[0], np.cumsum(ends - begins)])
+        taken = branch[_picked(bounds, layer.prob[branch], which_choice, random)]
+        choices[going, step], branches[going, step] = chosen, taken
+        returns[going] += branch_rewards(layer, chosen, taken)
+        states[going, step + 1] = layer.target[taken]
+    return Paths(states, choices, branches, np.full(count, 1 / count), returns)
+
+
+def segments(begins: NDArray[np.integer[Any]], ends: NDArray[np.integer[Any]]) -> tuple[Int, Int]:
+    """Return which range each number belongs to, and the numbers, of all ranges one after the other.
+
+    >>> [column.tolist() for column in segments(np.array([3, 7]), np.array([5, 8]))]
+    [[0, 0, 1], [3, 4, 7]]
+    """
+    length = (ends - begins).astype(np.int64)
+    owner = np.repeat(np.arange(len(length)), length)
+    shift = begins.astype(np.int64) - np.concatenate([[0], np.cumsum(length)[:-1]])
+    return owner, np.arange(len(owner)) + shift[owner]
+
+
+def _picked(bounds: Int, chance: Vector, segment: Int, random: np.random.Generator) -> Int:
+    """Return for each draw an entry of its segment, as likely as ``chance`` says."""
+    if np.diff(bounds).max() <= 1:  # nothing to choose from
+        return bounds[segment]
+    possible = np.flatnonzero(chance > 0)
+    reached = np.cumsum(chance[possible])
+    first, last = np.searchsorted(possible, bounds[segment]), np.searchsorted(possible, bounds[segment + 1])
+    base = np.where(first > 0, reached[first - 1], 0.0)
+    wanted = base + random.random(len(segment)) * (reached[last - 1] - base)
+    found: Int = possible[np.clip(np.searchsorted(reached, wanted, side="right"), first, last - 1)]
+    return found

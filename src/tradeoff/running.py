@@ -1,0 +1,75 @@
+"""A run of a strategy: it is given the known answers, up to the first question without one."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from tradeoff.log import Reply
+from tradeoff.model import Question, Recommendation
+from tradeoff.problem import Problem
+from tradeoff.strategies import ForeignAnswer, Step, StrategySpec, start
+
+Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
+
+
+class Run:
+    """One run of a strategy. Do not use it after an error; start another one."""
+
+    def __init__(
+        self, spec: StrategySpec, problem: Problem, settings: Mapping[str, Any], answers: Iterable[Record] = ()
+    ) -> None:
+        """``answers`` are used when the strategy reaches their questions, in any order."""
+        self.used: list[Record] = []  # the answers that the strategy has used, in its order
+        self.step: Step | None = None  # the question it waits at; None at its end
+        self._final: Recommendation | None = None
+        self._found: Recommendation | None = None
+        self._recalled = False  # whether this step was found in the strategy's cache
+        self.conflicts: tuple[Record, ...] | None = None  # the answers that contradict each other, once computed
+        self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
+        for record in answers:
+            self._waiting[record[1].key].append(record)
+        self._strategy = start(spec, problem, **settings)
+        self._move(lambda: next(self._strategy))
+
+    def tell(self, record: Record, *, foreign: bool) -> None:
+        """Tell the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
+        if self.step is None:  # it may have ended before a foreign answer
+            return
+        _, question, reply = record
+        self.used.append(record)
+        self._recalled = not foreign and self.step.knows(reply)
+        self._move(lambda: self._strategy.send(ForeignAnswer(question, reply) if foreign else reply))
+
+    def _move(self, move: Callable[[], Step]) -> None:
+        """Advance the strategy, past every question whose answer is known."""
+        self._found = self.conflicts = None
+        try:
+            self.step = move()
+            while known := self._waiting.get(self.step.question.key):
+                self.used.append(known.popleft())
+                self.step = self._strategy.send(self.used[-1][2])
+        except StopIteration as end:
+            self.step, self._final = None, end.value
+
+    def knows(self, reply: Reply) -> bool:
+        """Return whether the step after a reply is in the strategy's cache: another person gave the same answers."""
+        return self.step is not None and self.step.knows(reply)
+
+    @property
+    def recommended(self) -> bool:
+        """Whether the recommendation takes no time."""
+        return self._found is not None or self._recalled
+
+    def recommendation(self) -> Recommendation:
+        """Return what is recommended now: the final word, or the best estimate so far."""
+        if self._found is None:
+            found = self._final if self.step is None else self.step.recommend()
+            assert found is not None
+            # A strategy counts the answers it has used; everywhere else they go by their numbers in the log.
+            used = [number for number, _, _ in self.used]
+            doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
+            self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
+        return self._found

@@ -1,0 +1,298 @@
+"""From the arrays that model checkers keep (states own choices, choices own branches) to a Markov decision process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.model import Matrix, Objective, Vector
+from tradeoff.problems.building import check_model_fits, place_of
+from tradeoff.problems.layer import Int, build_layer
+from tradeoff.problems.mdp import MDP
+from tradeoff.sources.limits import check_length
+from tradeoff.sources.messages import listing, shortened
+from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real, whole
+
+Mask = NDArray[np.bool_]
+
+# Why a kind of model is refused.
+REFUSED = {
+    "ctmc": "time is continuous in a CTMC: there are no steps to plan",
+    "ma": "time is continuous in a Markov automaton: there are no steps to plan",
+    "pta": "time is continuous in a timed automaton: there are no steps to plan",
+    "pomdp": "states cannot be seen in a POMDP, so that a plan by states cannot be followed",
+    "game": "several players decide in a game, and a plan is for one person",
+    "interval": "probabilities are intervals there, so that no plan has a definite value",
+    "parametric": "probabilities have parameters there, so that no plan has a definite value",
+}
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """One reward structure: what states, choices and branches earn; None where there is nothing of that kind."""
+
+    states: Vector | None = None
+    choices: Vector | None = None
+    branches: Vector | None = None
+
+
+@dataclass(frozen=True)
+class ExplicitModel:
+    """A model as its arrays: state s owns choices ``state_ptr[s]:state_ptr[s + 1]``, choices own branches likewise."""
+
+    state_ptr: Int
+    choice_ptr: Int
+    target: Int
+    probability: Vector
+    initial: Mask
+    states: Sequence[str]
+    action: Int  # of each choice, a position in action_names
+    action_names: Sequence[str]  # "" where a choice has no label
+    objectives: Sequence[Objective]
+    rewards: Sequence[Rewards]  # one for each objective
+    labels: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)  # packed, a bit for each state
+    notes: Sequence[str] = ()
+
+    def having(self, label: str) -> Mask:
+        """Return which states have a label."""
+        return np.unpackbits(self.labels[label], count=len(self.states), bitorder="little").astype(bool)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is asked of a model, from the command line or from Python; checked, and turned into what it stands for.
+
+    ``horizon`` is the number of steps to plan for. ``objectives`` says which reward structures count and whether less or
+    more is better (``time:min,gain:max``). ``start`` and ``ends`` name states or labels; ``start=uniform`` makes all
+    initial states equally likely. ``renormalise`` scales probabilities that do not sum to 1.
+    """
+
+    horizon: Any = None
+    objectives: Any = None
+    start: object = None
+    ends: object = None
+    renormalise: Any = False
+
+    def __post_init__(self) -> None:
+        if self.horizon is None:
+            raise ArgumentError(
+                "the model has no number of steps of its own, and plans are made for a number of steps; give it with "
+                "horizon=20 (on the command line: --with horizon=20)"
+            )
+        object.__setattr__(self, "horizon", whole("horizon", self.horizon))
+        object.__setattr__(self, "renormalise", flag("renormalise", self.renormalise))
+        if self.objectives is not None:
+            object.__setattr__(self, "objectives", parse_objectives(self.objectives))
+
+
+def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[Objective], list[str]]:
+    """Return the reward structures that are objectives, and a note where their direction is an assumption."""
+    if not names:
+        raise ProblemError("it has no reward structures, so that there is nothing to choose between; add some")
+    goals: Goals = dict.fromkeys(names) if asked is None else asked
+    for name in goals:
+        if name not in names:
+            raise ArgumentError(f"there is no reward structure {name!r}; the model has {listing(names, 20)}")
+    assumed = [name for name, goal in goals.items() if goal is None]
+    notes = []
+    if assumed:
+        said = ",".join(f"{name}:{goal or 'max'}" for name, goal in list(goals.items())[:8])
+        notes.append(
+            f"more is taken to be better for {listing(assumed)}, because the model does not say which; where less is "
+            f"better, write min in objectives={said}"
+        )
+    return [Objective(name, "", goal or "max") for name, goal in goals.items()], notes
+
+
+def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
+    """Return the MDP of a model; a state's reward is earned on leaving it, at each step, as model checkers do."""
+    k, count = len(model.objectives), len(model.states)
+    check_length(options.horizon, len(model.target))
+    check_model_fits(count, len(model.action), len(model.target), k, options.horizon, False)
+    start = _start(model, options.start)
+    state = np.repeat(np.arange(count), np.diff(model.state_ptr))
+    branches = np.diff(model.choice_ptr)
+    choice = np.repeat(np.arange(len(state)), branches)
+    _check_choices(model, state, branches)
+    earned, extra = _choice_rewards(model, state), _branch_rewards(model)
+
+    ended, notes = _ended(model, options, _idle(model, state, choice, earned, extra))
+    if np.all((ended | (np.diff(model.state_ptr) == 0))[start > 0]):
+        raise ProblemError("nothing can be earned from the start, so that there is nothing to choose; check the start")
+
+    kept = ~ended[state]
+    action, action_names = _actions(model.action[kept], state[kept], model.action_names)
+    by_choice = earned[kept][np.lexsort((action, state[kept]))]  # in the order of the layer's choices
+    going = kept[choice]  # branches
+    layer = build_layer(
+        state[choice][going],
+        np.repeat(action, branches[kept]),
+        model.probability[going],
+        model.target[going],
+        (lambda state, action: by_choice) if extra is None else (earned[choice] + extra)[going],
+        states=count,
+        renormalise=options.renormalise,
+        where=place_of(model.states, action_names),
+        objective_names=[o.name for o in model.objectives],
+    )
+    mdp = MDP(
+        [layer], horizon=options.horizon, start=start, states=model.states, actions=action_names,
+        objectives=model.objectives, **texts,
+    )  # fmt: skip
+    mdp.notes += [*model.notes, *notes]
+    return mdp
+
+
+def _ended(model: ExplicitModel, options: ModelOptions, idle: Mask) -> tuple[Mask, list[str]]:
+    """Return which states are ends, because nothing happens there or because it was asked for, and notes about them."""
+    ended, notes = np.zeros(len(model.states), dtype=bool), []
+    for name in () if options.ends is None else _names(options.ends):
+        ended |= _states_called(name, model, "ends")
+    if options.ends is not None:
+        notes.append(f"states that are ends of the plan because it was asked for: {ended.sum():,}")
+    if idle.any():
+        notes.append(f"states that only lead to themselves and earn nothing are ends of the plan: {idle.sum():,}")
+    return ended | idle, notes
+
+
+# --- rewards ---------------------------------------------------------------------------------------------------------
+
+
+def _choice_rewards(model: ExplicitModel, state: Int) -> Matrix:
+    """Return what each choice earns of each objective, its state's reward included [C, k]."""
+    total = np.zeros((len(state), len(model.rewards)))
+    with np.errstate(over="ignore"):  # what is too large to be added up is refused with its place
+        for column, rewards in zip(total.T, model.rewards, strict=True):
+            if rewards.states is not None:
+                column += rewards.states[state]
+            if rewards.choices is not None:
+                column += rewards.choices
+    return total
+
+
+def _branch_rewards(model: ExplicitModel) -> Matrix | None:
+    """Return what each branch earns beside its choice [B, k], or None where branches earn nothing of their own."""
+    if all(rewards.branches is None for rewards in model.rewards):
+        return None
+    columns = [np.zeros(len(model.target)) if r.branches is None else r.branches for r in model.rewards]
+    return np.stack(columns, axis=1)
+
+
+def _check_choices(model: ExplicitModel, state: Int, branches: Int) -> None:
+    empty = np.flatnonzero(branches == 0)
+    if len(empty):
+        raise ProblemError(
+            f"choice {empty[0]} (of state {model.states[state[empty[0]]]!r}) leads nowhere; give it a branch"
+        )
+    stuck = np.diff(model.state_ptr) == 0
+    for objective, rewards in zip(model.objectives, model.rewards, strict=True):
+        if rewards.states is None:
+            continue
+        found = np.flatnonzero(stuck & (rewards.states != 0))
+        if len(found):
+            raise ProblemError(
+                f"state {model.states[found[0]]!r} has no choices, but earns {objective.name!r}, and it is not said for "
+                "how long; give it a choice that leads to itself, or no reward"
+            )
+
+
+def _idle(model: ExplicitModel, state: Int, choice: Int, earned: Matrix, extra: Matrix | None) -> Mask:
+    """Return which states have choices, all of which surely lead back to the state and earn nothing."""
+    moving = (model.target != state[choice]) | (model.probability != 1)
+    if extra is not None:
+        moving |= np.any(extra != 0, axis=1)
+    busy = np.any(earned != 0, axis=1)
+    busy[choice[moving]] = True
+    idle = np.diff(model.state_ptr) > 0
+    idle[state[busy]] = False
+    return idle
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def _actions(labels: Int, state: Int, texts: Sequence[str]) -> tuple[Int, tuple[str, ...]]:
+    """Return the action of each choice and the names of actions; choices of one state that share a label are numbered.
+
+    >>> _actions(np.array([1, 0, 0]), np.array([7, 7, 7]), ["", "go"])
+    (array([2, 0, 1]), ('choice 1', 'choice 2', 'go'))
+    """
+    order = np.lexsort((labels, state))
+    by_state, by_label = state[order], labels[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (np.diff(by_state) != 0) | (np.diff(by_label) != 0)
+    begin = np.flatnonzero(first)
+    size = np.diff(np.append(begin, len(order)))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order)) - np.repeat(begin, size) + 1
+    number[order[np.repeat(size == 1, size)]] = 0  # the only one of its label
+    base = int(number.max(initial=0)) + 1
+    keys, action = np.unique(labels * base + number, return_inverse=True)
+    names: dict[str, None] = {}
+    for label, place in (divmod(int(key), base) for key in keys):
+        text = texts[label]
+        name = f"{text or 'choice'} {place}" if place else text or "go on"
+        while name in names:  # a label of the model may itself be called "go 1"
+            name += "'"
+        names[name] = None
+    return action.ravel().astype(np.int64), tuple(names)
+
+
+def _names(value: object) -> list[str]:
+    """Return the names in a list or a text; a text with "=" is one state, whose name may have commas: x=3, y=1."""
+    return [value] if isinstance(value, str) and "=" in value else listed("ends", value)
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of a name, whose order does not matter: x=3, y=1."""
+    return sorted(part.strip() for part in name.split(","))
+
+
+def _states_called(name: str, model: ExplicitModel, option: str) -> Mask:
+    """Return the states with this label, or the one state of this name."""
+    if name in model.labels:
+        return model.having(name)
+    mask = np.zeros(len(model.states), dtype=bool)
+    parts = _parts(name)
+    for position, state in enumerate(model.states):
+        if state == name or _parts(state) == parts:
+            mask[position] = True
+            return mask
+    labels = listing(model.labels, 12) or "none"
+    raise ArgumentError(
+        f"{option} is {shortened(name)}, which is neither a label nor a state of the model; its labels are {labels}, its "
+        f"states are called like {model.states[0]!r}"
+    )
+
+
+def _start(model: ExplicitModel, given: object) -> Vector:
+    """Return the start distribution: what was asked for, or the model's one initial state."""
+    if isinstance(given, Mapping):
+        chances = np.zeros(len(model.states))
+        for name, chance in given.items():
+            mask = _states_called(str(name), model, "start")
+            chances += mask * (real(f"the probability of start {name!r}", chance) / max(1, mask.sum()))
+        if not (np.all(chances >= 0) and abs(chances.sum() - 1) <= 1e-9):
+            raise ArgumentError(f"the start probabilities sum to {chances.sum():.9g}; they must be >= 0 and sum to 1")
+        return chances
+    uniform = isinstance(given, str) and given == "uniform" and given not in model.labels
+    mask = model.initial if given is None or uniform else _states_called(str(given), model, "start")
+    count = int(mask.sum())
+    if count == 0:
+        raise ProblemError("no state is initial; say where plans begin with start=NAME, a state or a label")
+    if count > 1 and not uniform:
+        raise ProblemError(
+            f"there are {count:,} states to begin in ({_some(model.states, mask)}), and it is not said how likely each is; "
+            "say start=NAME for one of them, or start=uniform where all initial states are equally likely"
+        )
+    return mask / count
+
+
+def _some(states: Sequence[str], mask: Mask) -> str:
+    found: Iterable[int] = np.flatnonzero(mask)[:3].tolist()
+    return ", ".join(repr(states[i]) for i in found) + (", ..." if mask.sum() > 3 else "")

@@ -1,0 +1,1 @@
+"""Problem files of our own: TOML, JSON and .npz."""

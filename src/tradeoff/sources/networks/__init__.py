@@ -1,0 +1,1 @@
+"""Networks of streets, tracks or cables."""

@@ -1,0 +1,277 @@
+"""Routes through a network as a problem: by shortest paths where all amounts are costs, by an MDP in steps otherwise.
+
+All that counts for a linear preference is the expected amount on each edge. Where less is better of everything and no
+amount is negative, a route that is best for some weights is a shortest path, and visiting a node twice never helps:
+``Routes`` finds such paths by Dijkstra's method, exactly and without a bound on their length. Otherwise going round in
+circles may pay, so that the number of steps must be limited: ``steps_mdp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ProblemError
+from tradeoff.model import Alternative, Item, Matrix, Objective, Plan, Trajectory, Vector
+from tradeoff.problems import building
+from tradeoff.problems.layer import Int, Layer, build_layer
+from tradeoff.problems.mdp import MDP
+from tradeoff.problems.pointset import PointSet, Steps
+
+# Shortest paths that are looked for at the start, to know every route that may be best: a few seconds for a city.
+MOST_ASKED = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The nodes and edges on some way from the origin to the destination; edges are sorted by their two ends."""
+
+    nodes: tuple[str, ...]
+    start: int
+    goal: int
+    source: Int
+    target: Int
+    streets: tuple[str, ...]  # of each edge, "" where it has no name
+    amounts: NDArray[np.float64]  # [scenarios, edges, k], in the person's units
+    chances: Vector  # of the scenarios
+    places: Mapping[str, tuple[float, float]]
+
+    @cached_property
+    def expected(self) -> Matrix:
+        """The expected amounts of each edge [edges, k]."""
+        mean: Matrix = np.tensordot(self.chances, self.amounts, axes=1)
+        return self.amounts[0] if len(self.chances) == 1 else mean
+
+    def action(self, edge: int) -> str:
+        """Return what it is called to take an edge: its street, or where it leads."""
+        return self.streets[edge] or f"to {self.nodes[self.target[edge]]}"
+
+    @cached_property
+    def longest(self) -> int | None:
+        """The largest number of edges on a way, or None where it can go round in circles."""
+        waiting = np.bincount(self.target, minlength=len(self.nodes))
+        length = np.zeros(len(self.nodes), dtype=np.int64)
+        begin = np.searchsorted(self.source, np.arange(len(self.nodes) + 1))
+        ready = np.flatnonzero(waiting == 0).tolist()
+        done = 0
+        while ready:
+            node = ready.pop()
+            done += 1
+            for edge in range(begin[node], begin[node + 1]):
+                after = self.target[edge]
+                length[after] = max(length[after], length[node] + 1)
+                waiting[after] -= 1
+                if waiting[after] == 0:
+                    ready.append(after)
+        return int(length[self.goal]) if done == len(self.nodes) else None
+
+
+class ShortestPaths:
+    """Finds the route that is best for weights on outcomes, none of them above 0: its amounts, and its edges as texts."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        pair = network.source * len(network.nodes) + network.target
+        self._first = np.flatnonzero(np.diff(pair, prepend=-1))  # of the edges between the same two nodes
+        self._pointers = np.searchsorted(network.source[self._first], np.arange(len(network.nodes) + 1))
+        ends = zip(network.source[self._first].tolist(), network.target[self._first].tolist(), strict=True)
+        ranges = pairwise([*self._first.tolist(), len(pair)])
+        self._between = {nodes: range(*edges) for nodes, edges in zip(ends, ranges, strict=True)}
+
+    def __call__(self, weights: Vector) -> tuple[Vector, list[str]]:
+        """Return the best route."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        network, count = self.network, len(self.network.nodes)
+        costs = np.maximum(network.expected @ -weights, 0.0)
+        cheapest = np.minimum.reduceat(costs, self._first)
+        ways = csr_array((cheapest, network.target[self._first], self._pointers), shape=(count, count))
+        _, (before,) = dijkstra(ways, indices=[network.start], return_predecessors=True)
+        path = [network.goal]
+        while path[-1] != network.start:
+            path.append(int(before[path[-1]]))
+            if path[-1] < 0:  # there is a way, so it must have been infinitely long
+                raise ProblemError("the amounts along a way are too large to be added up; use larger units")
+        edges = [self._cheapest(self._between[pair], costs) for pair in pairwise(reversed(path))]
+        return network.expected[edges].sum(axis=0), [str(edge) for edge in edges]
+
+    def _cheapest(self, edges: range, costs: Vector) -> int:
+        return edges[0] if len(edges) == 1 else edges[int(costs[edges.start : edges.stop].argmin())]
+
+
+class Routes(PointSet):
+    """The routes through a network that are best for some weights; all amounts are costs that add up along the way."""
+
+    def __init__(self, network: Network, objectives: Sequence[Objective], *, name: str, title: str = "") -> None:
+        self.network = network
+        super().__init__(
+            ShortestPaths(network), objectives, both_ways=False, gap=0, most_asked=MOST_ASKED, places=network.places,
+            name=name, title=title,
+        )  # fmt: skip
+        found = len(self.supported.names)
+        if self.complete:
+            self.notes.append(
+                f"{found:,} {'route is' if found == 1 else 'routes are'} best for some weights; they were all found by "
+                "shortest paths, so that everything is exact, and the worst of them is the reference"
+            )
+
+    def label(self, steps: Steps) -> str:
+        """Return a route as the streets it follows."""
+        streets = [street for street, _ in groupby(self.network.action(int(edge)) for edge in steps)]
+        return ", ".join(streets)
+
+    def journey(self, alternative: Alternative | Item) -> MDP:
+        """Return one route alone as an MDP, whose trajectories and rollouts draw the scenario of each edge."""
+        plan = alternative.plan if isinstance(alternative, Alternative) else alternative
+        network = self.network
+        edges = np.array([int(edge) for edge in self.steps(plan)])
+        count = len(network.chances)
+        return MDP.from_columns(
+            [network.nodes[i] for i in np.repeat(network.source[edges], count)],
+            [network.action(edge) for edge in np.repeat(edges, count)],
+            np.tile(network.chances, len(edges)),
+            [network.nodes[i] for i in np.repeat(network.target[edges], count)],
+            network.amounts[:, edges].transpose(1, 0, 2).reshape(-1, len(self.objectives)),
+            horizon=len(edges), start=network.nodes[network.start], ends=[network.nodes[network.goal]],
+            objectives=self.objectives, name=self.name,
+        )  # fmt: skip
+
+    def lines(self, plan: Plan) -> list[str]:
+        """Return a route turn by turn: where one is, and the street that is taken there."""
+        states, actions = self._turns(self.steps(plan))
+        return [*(f"{state}: {action}" for state, action in zip(states, actions, strict=False)), states[-1]]
+
+    def _turns(self, steps: Steps) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        edges = [int(edge) for edge in steps]
+        nodes = [self.network.nodes[i] for i in (self.network.start, *self.network.target[edges])]
+        return turns(nodes, [self.network.action(edge) for edge in edges])
+
+    def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
+        """Return the ways in which a route can go: the same streets, with what the scenarios make of them."""
+        states, actions = self._turns(self.steps(item))
+        if len(self.network.chances) == 1:
+            return [(1.0, Trajectory(states, actions, chance, self.outcome_of(item)))]
+        journey = self.journey(item)
+        lottery = journey.show(journey.best(np.ones((1, len(self.objectives))))[0])
+        return [
+            (float(weight), Trajectory(states, actions, chance * told.probability, told.outcome))
+            for weight, told in zip(lottery.weights, lottery.trajectories, strict=True)
+        ]
+
+
+def turns(nodes: Sequence[str], actions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a way as a person reads it: only where the street changes.
+
+    >>> turns(["a", "b", "c", "d"], ["Main Street", "Main Street", "High Street"])
+    (('a', 'c', 'd'), ('Main Street', 'High Street'))
+    """
+    changes = [0, *(i + 1 for i, (one, next_) in enumerate(pairwise(actions)) if one != next_)]
+    return (*(nodes[i] for i in changes), nodes[-1]), tuple(actions[i] for i in changes)
+
+
+def hops_between(source: Int, target: Int, count: int, start: int, goal: int) -> tuple[Vector, Vector]:
+    """Return how many edges each node is from the start, and from the goal backwards; infinite where there is no way."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    ways = csr_array((np.ones(len(source)), (source, target)), shape=(count, count))
+    there, back = (dijkstra(w, indices=[i], unweighted=True)[0] for w, i in ((ways, start), (ways.T.tocsr(), goal)))
+    return there, back
+
+
+def not_dominated(source: Int, target: Int, goods: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which edges, sorted by their ends, have no other beside them that is as good in everything always.
+
+    ``goods``: [scenarios, edges, k], more is better. Of edges that are the same, the last stays.
+    """
+    keep = np.ones(len(source), dtype=bool)
+    again = np.flatnonzero((np.diff(source) == 0) & (np.diff(target) == 0))
+    for group in np.split(again, np.flatnonzero(np.diff(again) > 1) + 1) if len(again) else []:
+        edges = np.append(group, group[-1] + 1)
+        for edge in edges:
+            others = edges[keep[edges] & (edges != edge)]
+            keep[edge] = not np.any(np.all(goods[:, others] >= goods[:, [edge]], axis=(0, 2)))
+    return keep
+
+
+# --- the same as an MDP -----------------------------------------------------------------------------------------------
+
+
+def within(network: Network, hops: Int, horizon: int) -> tuple[Network, Int]:
+    """Return the part of a network that lies on ways of at most so many edges, and its hops to the destination."""
+    if hops[network.start] > horizon:
+        raise ProblemError(
+            f"the destination {network.nodes[network.goal]!r} is {hops[network.start]} edges away, but the horizon is "
+            f"{horizon}; allow at least that many"
+        )
+    source, target = network.source, network.target
+    there, _ = hops_between(source, target, len(network.nodes), network.start, network.goal)
+    keep = there + hops <= horizon
+    edges = np.flatnonzero(there[source] + 1 + hops[target] <= horizon)
+    renumber = np.cumsum(keep) - 1
+    nodes = tuple(network.nodes[i] for i in np.flatnonzero(keep))
+    near = Network(
+        nodes, int(renumber[network.start]), int(renumber[network.goal]), renumber[source[edges]],
+        renumber[target[edges]], tuple(network.streets[i] for i in edges), network.amounts[:, edges], network.chances,
+        {node: network.places[node] for node in nodes if node in network.places},
+    )  # fmt: skip
+    return near, hops[keep]
+
+
+def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], horizon: int, name: str, title: str) -> MDP:
+    """Return the network as an MDP: states are nodes, actions are edges, and the destination is always reached.
+
+    ``hops`` is the least number of edges from each node to the destination. At step t only edges are allowed from whose
+    end the destination can be reached in the remaining steps; so not arriving never saves anything.
+    """
+    count = len(network.chances)
+    source, target = np.repeat(network.source, count), np.repeat(network.target, count)
+    chances = np.tile(network.chances, len(network.source))
+    amounts = np.ascontiguousarray(network.amounts.transpose(1, 0, 2).reshape(-1, len(objectives)))
+    names, numbers = _actions(network)
+    action = np.repeat(numbers, count)
+    farthest = int(hops.max())
+    free = network.longest is not None and network.longest <= horizon  # whatever one does, one arrives in time
+    different = 1 if free else min(horizon, farthest + 1)  # steps near the end, where fewer edges are allowed
+    building.check_model_fits(len(network.nodes), len(network.source), len(source), len(objectives), different, True)
+
+    def layer(left: int) -> Layer:
+        """Return the edges that are allowed when so many steps are left after them."""
+        # A node that is too far away is never entered; it keeps its edges because every layer must have the same ends.
+        allowed = (hops[target] <= left) | (hops[source] > left + 1)
+        return build_layer(
+            source[allowed], action[allowed], chances[allowed], target[allowed], amounts[allowed],
+            states=len(network.nodes), renormalise=False, where=building.place_of(network.nodes, names),
+            objective_names=[o.name for o in objectives],
+        )  # fmt: skip
+
+    layers = [layer(farthest)]
+    if not free:
+        layers = [layers[0]] * max(0, horizon - different) + [layer(left) for left in reversed(range(different))]
+    return MDP(
+        layers, horizon=horizon, start=network.nodes[network.start], states=network.nodes, actions=names,
+        objectives=objectives, places=network.places, name=name, title=title,
+    )  # fmt: skip
+
+
+def _actions(network: Network) -> tuple[tuple[str, ...], Int]:
+    """Return the names of the actions and the number of each edge's; edges of one node have different ones."""
+    names: dict[str, int] = {}
+    numbers = np.zeros(len(network.source), dtype=np.int64)
+    taken: set[tuple[int, str]] = set()
+    for edge, (source, target) in enumerate(zip(network.source.tolist(), network.target.tolist(), strict=True)):
+        street = network.streets[edge]
+        name = f"{street} to {network.nodes[target]}" if street else f"to {network.nodes[target]}"
+        again = 1
+        while (source, name if again == 1 else f"{name} ({again})") in taken:
+            again += 1
+        name = name if again == 1 else f"{name} ({again})"
+        taken.add((source, name))
+        numbers[edge] = names.setdefault(name, len(names))
+    return tuple(names), numbers

@@ -1,0 +1,1 @@
+"""Tables of items and of logged steps."""

@@ -1,0 +1,414 @@
+"""Tables as people keep them: CSV, TSV, Excel workbooks and Parquet files, all read into one ``Sheet``."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn, cast
+
+from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.problems.ram import check_fits
+from tradeoff.sources.markup import check_markup, is_markup
+from tradeoff.sources.messages import listing, shortened
+from tradeoff.sources.options import library
+from tradeoff.sources.progress import report, tracked
+from tradeoff.sources.tables.cells import (
+    Heading,
+    Kind,
+    amount,
+    complaint,
+    heading,
+    kind_of,
+    looks_grouped,
+    plain_numbers,
+    text_of,
+)
+from tradeoff.sources.tables.text import check_width, read_text, rows_of
+
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+MOST_ROWS = 1 << 20  # as in Excel
+MOST_COLUMNS = 1 << 14
+MOST_CELLS = 20_000_000
+LARGEST_WORKBOOK = 1 << 30  # unpacked
+# Workbooks compress well, but one that unpacks to far more than this is malicious.
+SURELY_QUICK = 64 << 20
+MOST_PACKED = 100
+BYTES_PER_CELL = 100  # that a cell of a Parquet file takes in memory, about
+MANY_ROWS, FEW_ROWS = 1 << 16, 64  # to read at a time
+# The same for Parquet files, where a column that repeats one value takes hardly any room.
+QUICK_PARQUET = 256 << 20
+MOST_REPEATED = 1_000
+CHOOSE = "choose other columns with objectives=NAME:min,NAME:max"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The columns of a table, with the location of every cell. Cells of text files are texts; others keep their types."""
+
+    source: str
+    headings: list[Heading]
+    columns: list[list[object]]
+    rows: list[int]  # where each row is in the file
+    counted: str  # what ``rows`` counts: lines or rows
+    separator: str = ""
+    advice: str = ""  # about empty cells
+    left_out: Mapping[str, str] = field(default_factory=dict)  # columns that were not read, and what they hold
+    _plain: dict[int, list[float] | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, row: int, column: int | None = None) -> str:
+        """Return where a row or a cell is, for messages."""
+        where = f"{self.source}, {self.counted} {self.rows[row]}"
+        return where if column is None else f"{where}, column {shortened(self.headings[column].text)}"
+
+    @cached_property
+    def found(self) -> str:
+        """The heads of the columns, for messages."""
+        return listing((head.text for head in self.headings), 12)
+
+    @cached_property
+    def unread(self) -> list[str]:
+        """What is said about each column that was left out."""
+        return [_held(text, held) for text, held in self.left_out.items()]
+
+    def column(self, name: str) -> int:
+        """Return the number of the column with this head, or whose head without unit and direction is this."""
+        for said in ([h.text for h in self.headings], [h.name for h in self.headings]):
+            if said.count(name) > 1:
+                raise ArgumentError(f"{self.source} has several columns {name!r}; give the whole text of the head")
+            if name in said:
+                return said.index(name)
+        for text, held in self.left_out.items():
+            if name in (text, heading(text).name):
+                raise ProblemError(f"{self.source}: {_held(text, held)}; choose a column of numbers or texts")
+        raise ArgumentError(f"{self.source} has no column {shortened(name)}; found are {self.found}")
+
+    def plain(self, column: int, decimal: str | None) -> list[float] | None:
+        """Return a column of numbers if all its cells are written plainly."""
+        if decimal == ",":
+            return None
+        if column not in self._plain:
+            self._plain[column] = plain_numbers(self.columns[column])
+        return self._plain[column]
+
+    def numbers(self, column: int, decimal: str | None) -> list[float]:
+        """Return a column of finite numbers, or say which cell is not one and what to do."""
+        cells = self.columns[column]
+        plain = self.plain(column, decimal)
+        found: list[float] = [] if plain is None else plain
+        for row, cell in enumerate(cells if plain is None else ()):
+            value = amount(cell, decimal)
+            if value is None:
+                raise ProblemError(
+                    f"{self.place(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
+                )
+            found.append(value)
+        # Where semicolons separate cells, commas are probably decimal marks, and points may separate thousands.
+        if self.separator == ";" and decimal is None:
+            pointed = [row for row, cell in enumerate(cells) if isinstance(cell, str) and "." in cell]
+            if pointed and all(looks_grouped(cells[row]) for row in pointed):
+                raise ProblemError(
+                    f"{self.place(pointed[0], column)}: {shortened(cells[pointed[0]])} can be read in several ways where "
+                    "semicolons separate cells; say which mark is the decimal one with decimal=. or decimal=,"
+                )
+        return found
+
+    def _hint(self, column: int, cell: object) -> str:
+        """Return what may explain why a cell is not a number."""
+        match kind_of(cell):
+            case Kind.MISSING:
+                return self.advice
+            case Kind.TEXT if self.headings[column].declared:
+                return " (a column with a unit or a direction in its head is one of numbers)"
+        return ""
+
+    def texts(self, column: int) -> list[str]:
+        """Return a column as texts."""
+        return [text_of(cell) for cell in self.columns[column]]
+
+
+def _held(name: str, held: str) -> str:
+    return f"the column {shortened(name)} holds {held[:60]}"
+
+
+def read_sheet(path: Path, *, sheet: object = None, separator: object = None, leave_out: bool = False) -> Sheet:
+    """Return the table in a file: a workbook, a Parquet file, or else a text with separators.
+
+    Columns of what are neither numbers nor texts are refused, or with ``leave_out`` they are only listed.
+    """
+    suffix = path.suffix.lower()
+    is_workbook, is_text = suffix in (".xlsx", ".xlsm"), suffix not in (".xlsx", ".xlsm", ".parquet")
+    if sheet is not None and not is_workbook:
+        raise ArgumentError(f"{path} is not a workbook, so it has no sheet {shortened(sheet)}; leave sheet out")
+    if separator is not None and not is_text:
+        raise ArgumentError(f"{path} has no separators; leave separator out")
+    if is_workbook:
+        return _workbook(path, None if sheet is None else str(sheet))
+    if suffix in (".xls", ".ods"):
+        raise ProblemError(f"{path}: files ending in {suffix!r} are not read; save it as .xlsx or .csv")
+    return _text(path, suffix, separator) if is_text else _parquet(path, leave_out)
+
+
+def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, **details: Any) -> Sheet:
+    """Return the sheet of numbered rows; the first names the columns, and all must be as long."""
+    numbered = list(rows)
+    if not numbered:
+        raise ProblemError(f"{source} is empty; its first {counted} must name the columns")
+    (line, first), body = numbered[0], numbered[1:]
+    width = len(first)
+    for number, row in body:
+        check_width(source, number, len(row), width, line, counted)
+    columns: list[list[object]] = [list(column) for column in zip(*(row for _, row in body), strict=True)]
+    lines = [number for number, _ in body]
+    return _of_columns(source, first, columns or [[] for _ in first], lines, counted, line, **details)
+
+
+def _of_columns(
+    source: str, first: Sequence[object], columns: list[list[object]], lines: list[int], counted: str, line: int,
+    **details: Any,
+) -> Sheet:  # fmt: skip
+    """Return the sheet of columns; ``first`` is what is in ``line``, which names them."""
+    headings = [heading(text_of(cell)) for cell in first]
+    kept = []
+    seen: dict[str, int] = {}
+    for i, (head, column) in enumerate(zip(headings, columns, strict=True)):
+        if not head.text:
+            if all(kind_of(cell) is Kind.MISSING for cell in column):
+                continue
+            raise ProblemError(f"{source}, {counted} {line}: column {i + 1} has no name; give it one, or remove it")
+        if head.text in seen:
+            raise ProblemError(
+                f"{source}, {counted} {line}: columns {seen[head.text] + 1} and {i + 1} are both called "
+                f"{shortened(head.text)}; give every column a name of its own"
+            )
+        seen[head.text] = i
+        kept.append(i)
+    return Sheet(source, [headings[i] for i in kept], [columns[i] for i in kept], lines, counted, **details)
+
+
+def _checked(rows: Iterable[tuple[int, Sequence[object]]], source: str) -> Iterator[tuple[int, Sequence[object]]]:
+    """Yield the rows; refuse a table that is too large."""
+    cells = 0
+    for count, (number, row) in enumerate(rows):
+        cells += len(row)
+        if count > MOST_ROWS or cells > MOST_CELLS or len(row) > MOST_COLUMNS:
+            _refuse(source)
+        yield number, row
+
+
+def _refuse(source: str) -> NoReturn:
+    raise ProblemError(
+        f"{source} is too large; at most {MOST_ROWS:,} rows, {MOST_COLUMNS:,} columns and {MOST_CELLS:,} cells are read: "
+        "leave out what would not be chosen"
+    )
+
+
+# --- text with separators --------------------------------------------------------------------------------------------
+
+
+def _text(path: Path, suffix: str, separator: object) -> Sheet:
+    text = read_text(path, "leave out what would not be chosen")
+    said, text = _said_separator(path, text)
+    if suffix == ".tsv" and said is None:
+        said = "\t"
+    mark = _separator_option(separator) or said or _separator(path, text)
+    rows = tracked(_checked(rows_of(path, text, mark), str(path)), f"Reading {path.name}", text.count("\n"))
+    return _sheet(str(path), rows, "line", separator=mark)
+
+
+def _said_separator(path: Path, text: str) -> tuple[str | None, str]:
+    """Return the separator that a first line such as ``sep=;`` names, and the text with that line blank."""
+    said = re.match(r'("?)sep=([^\r\n"])\1(?=\r?\n)', text, re.IGNORECASE)
+    if said is None:
+        return None, text
+    if said[2] not in SEPARATORS:
+        raise ProblemError(
+            f"{path}, line 1: cells are separated by {said[2]!r}; save the table with a comma, a semicolon or a tab"
+        )
+    return said[2], text[said.end() :]  # what ends the line stays, so that lines are counted as in the file
+
+
+def _separator_option(value: object) -> str | None:
+    named = {"tab": "\t", "comma": ",", "semicolon": ";", "\\t": "\t"}
+    found = named.get(str(value), value)
+    if found is not None and found not in SEPARATORS:
+        raise ArgumentError(f"separator is {value!r}; it must be comma, semicolon or tab")
+    return found
+
+
+def _separator(path: Path, text: str) -> str:
+    """Return the separator of a text: the only one in its head, or the only one with which all rows fit."""
+    split = [mark for mark in SEPARATORS if _widths(islice(rows_of(path, text, mark), 1)) - {1}]
+    if len(split) > 1:
+        split = [mark for mark in split if len(_widths(_checked(rows_of(path, text, mark), str(path)))) == 1] or split
+    if len(split) > 1:
+        raise ProblemError(
+            f"{path}: cells could be separated by {' or by '.join(SEPARATORS[mark] for mark in split)}; "
+            "say which with separator=comma, separator=semicolon or separator=tab"
+        )
+    return split[0] if split else ","
+
+
+def _widths(rows: Iterable[tuple[int, Sequence[object]]]) -> set[int]:
+    """Return how many cells the rows have; nothing if they cannot be read."""
+    try:
+        return {len(row) for _, row in rows}
+    except ProblemError:
+        return set()
+
+
+# --- workbooks -------------------------------------------------------------------------------------------------------
+
+
+def _workbook(path: Path, name: str | None) -> Sheet:
+    openpyxl = library("openpyxl", "excel", "reading a workbook")
+    library("defusedxml", "excel", "reading a workbook")
+    if not openpyxl.DEFUSEDXML:
+        raise ProblemError(f"{path}: workbooks are read with defusedxml only; unset OPENPYXL_DEFUSEDXML")
+    _check_workbook(path)
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and other extensions
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            made = book[_sheet_name(path, book, name)]
+            made.reset_dimensions()  # the size that a workbook states is not always right
+            return _sheet(
+                f"{path}, sheet {shortened(made.title)}",
+                tracked(_padded(path, made.iter_rows(values_only=True)), f"Reading {path.name}"), "row",
+                advice=" (a formula has no value until a spreadsheet program has saved it)",
+            )  # fmt: skip
+    except (ProblemError, ArgumentError, MemoryError):
+        raise
+    except Exception as error:  # a damaged workbook raises whatever its reader stumbles over
+        said = shortened(str(error))[1:-1]
+        raise ProblemError(f"{path} is not a readable workbook: {said}; save it again, or as CSV") from None
+
+
+def _check_workbook(path: Path) -> None:
+    """Refuse a workbook that would unpack to more than a table needs."""
+    packed = max(1, path.stat().st_size)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(member.file_size for member in archive.infolist())
+            _check_size(path, packed, total)
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    beginning = file.read(64)
+                if is_markup(beginning):
+                    with archive.open(member) as file:
+                        check_markup(cast(BinaryIO, file), f"{path}: {shortened(member.filename)}")
+    except ProblemError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
+        raise ProblemError(f"{path} is not a workbook, or it is damaged; save it again, or as CSV") from None
+
+
+def _check_size(path: Path, packed: int, total: int) -> None:
+    if total > LARGEST_WORKBOOK or (total > SURELY_QUICK and total > MOST_PACKED * packed):
+        raise ProblemError(
+            f"{path} would unpack from {packed / 2**20:,.3g} MB to {total / 2**20:,.0f} MB, which is too large for a "
+            "table; save the sheet as CSV"
+        )
+    check_fits(6 * total, str(path))
+
+
+def _sheet_name(path: Path, book: Any, name: str | None) -> str:
+    names = [made.title for made in book.worksheets]
+    if name is None and len(names) == 1:
+        return str(names[0])
+    listed = ", ".join(map(shortened, names[:12]))
+    if name is None:
+        raise ProblemError(f"{path} has {len(names)} sheets: {listed}; say which with sheet=NAME")
+    if name not in names:
+        raise ArgumentError(f"{path} has no sheet {shortened(name)}; its sheets are {listed}")
+    return name
+
+
+def _padded(path: Path, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, Sequence[object]]]:
+    """Yield the rows that are not empty, padded to the length of the first; longer rows are left as they are."""
+    width = 0
+    for number, row in _checked(enumerate(rows, start=1), str(path)):
+        last = next((i for i in range(len(row), 0, -1) if not _blank(row[i - 1])), 0)
+        if last:
+            width = width or last
+            yield number, [*row[:last], *[None] * (width - last)]
+
+
+def _blank(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def _parquet(path: Path, leave_out: bool) -> Sheet:
+    pyarrow = library("pyarrow", "data", "reading a Parquet file")
+    parquet = library("pyarrow.parquet", "data", "reading a Parquet file")
+    try:
+        with parquet.ParquetFile(path) as file:
+            about, schema = file.metadata, file.schema_arrow
+            if about.num_rows > MOST_ROWS or len(schema) > MOST_COLUMNS or about.num_rows * len(schema) > MOST_CELLS:
+                _refuse(str(path))
+            _check_parquet(path, about, len(schema))
+            types = pyarrow.types
+            texts = [f.name for f in schema if types.is_string(f.type) or types.is_large_string(f.type)]
+            odd = {f.name: str(f.type) for f in schema if types.is_nested(f.type) or "binary" in str(f.type)}
+            names = [name for name in schema.names if name not in odd]
+            if odd and not (leave_out and names):
+                raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write a table of numbers and texts")
+        columns: list[list[object]] = [[] for _ in names]
+        # Repeated texts are kept once: a small file can contain very many of them.
+        # That is not possible where texts are stored as differences from the one before.
+        shared = _shares_prefixes(about)
+        with parquet.ParquetFile(path, read_dictionary=[] if shared else texts) as file:
+            read, size, chosen = 0, 0, list(dict.fromkeys(names)) if odd else None
+            for batch in file.iter_batches(FEW_ROWS if shared else MANY_ROWS, columns=chosen):
+                read, size = read + len(batch), size + batch.nbytes
+                report(f"Reading {path.name}", read, about.num_rows)
+                check_fits(size, str(path))
+                if batch.schema.names != names:  # a column "a.b" is also what is called b within a column "a"
+                    raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write the table without it")
+                for column, array in zip(columns, batch.columns, strict=True):
+                    column += _cells(array)
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{path} is not a readable Parquet file: {shortened(str(error))[1:-1]}") from None
+    lines = list(range(1, len(columns[0]) + 1)) if columns else []
+    return _of_columns(str(path), names, columns, lines, "row", 0, left_out=odd)
+
+
+def _check_parquet(path: Path, about: Any, columns: int) -> None:
+    """Refuse a file whose cells would take far more memory than the file: repeated ones take none there."""
+    packed = max(1, path.stat().st_size)
+    stored = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    total = 2 * stored + BYTES_PER_CELL * about.num_rows * columns
+    if total > QUICK_PARQUET and total > MOST_REPEATED * packed:
+        raise ProblemError(
+            f"{path} has {about.num_rows:,} rows and {columns:,} columns in {packed / 2**20:,.3g} MB, so that nearly all of it "
+            "is repeated; leave out the columns that are not needed, or save it as CSV"
+        )
+    check_fits(total, str(path))
+
+
+def _shares_prefixes(about: Any) -> bool:
+    """Return whether texts are stored as how they differ from the one before."""
+    chunks = (about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns))
+    return any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks)
+
+
+def _cells(array: Any) -> list[object]:
+    if hasattr(array, "dictionary"):
+        words = array.dictionary.to_pylist()
+        return [None if i is None else words[i] for i in array.indices.to_pylist()]
+    cells: list[object] = array.to_pylist()
+    return cells

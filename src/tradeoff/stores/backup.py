@@ -1,0 +1,37 @@
+"""A copy of a store, made while it is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tradeoff.errors import ArgumentError
+
+
+def backup(address: str, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Copy the SQLite database at an address into a new private file, also while it is being written to.
+
+    The copy has everything acknowledged until it began, and is checked. ``progress`` is called with the pages copied so
+    far and their total. Other stores have better tools of their own, which the error names.
+    """
+    kind, _, rest = address.partition(":")
+    match kind:
+        case "sqlite":
+            from tradeoff.stores.sql import SqlStore
+            from tradeoff.stores.sqlite_file import connect, copy_database
+
+            with SqlStore(address, write=False) as store:  # which checks that it is ours
+                assert store.url.database is not None
+                with closing(connect(Path(store.url.database))) as connection:
+                    copy_database(connection, target, progress)
+        case "postgresql" | "postgresql+psycopg":
+            raise ArgumentError(
+                f"PostgreSQL makes its own backups, also while it is in use: pg_dump --format=custom --file={target} DATABASE"
+            )
+        case "folder":
+            raise ArgumentError(
+                f"a folder of logs can be copied while it is in use, because lines are only added: cp -a {rest} {target}"
+            )
+        case _:
+            raise ArgumentError(f"only sqlite:///FILE can be backed up, not {kind}:")

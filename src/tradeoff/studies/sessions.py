@@ -1,0 +1,223 @@
+"""Live sessions of one study, by their token; the log in the store is the truth.
+
+Everything a session records is durable before it is acknowledged, and before the strategy sees it. Live sessions are a
+cache, so that an answer costs no replay. If a write fails, or another process wrote first, the live session is dropped and
+read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from tradeoff.errors import ArgumentError
+from tradeoff.log import ACTIONS, Event
+from tradeoff.model import Answer
+from tradeoff.stores import ConflictError, Store
+from tradeoff.stores.base import NAME, missing
+from tradeoff.studies.computing import BusyError, ComputeQueue
+from tradeoff.studies.session import Session, TurnError
+from tradeoff.studies.study import Study, new_token
+
+if TYPE_CHECKING:
+    from tradeoff.sources import AnyProblem
+
+Result = TypeVar("Result")
+
+LIVE = 2_000  # sessions kept in memory
+
+REFUSED = (TurnError, ArgumentError, BusyError)  # raised before anything was recorded that is not in the store
+
+
+@dataclass(eq=False)
+class _Live:
+    """A session in memory, and how many of its events the store has."""
+
+    token: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    session: Session | None = None
+    stored: int = 0
+    caller: Hashable = None  # whose turn it takes to compute
+
+
+class Sessions:
+    """The sessions of one study."""
+
+    def __init__(
+        self, study: Study, problem: AnyProblem, store: Store, *, live: int = LIVE, queue: ComputeQueue | None = None
+    ) -> None:
+        self.study, self.problem, self.store = study, problem, store
+        self.queue = queue or ComputeQueue()
+        self._most = live
+        self._live: OrderedDict[str, _Live] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, caller: Hashable = None) -> str:
+        """Return the token of a new session; its first question is in the store."""
+        return self._new(caller, ask=True)
+
+    def invite(self) -> str:
+        """Return the token of a session whose first question is asked when its link is opened."""
+        return self._new(None, ask=False)
+
+    def _new(self, caller: Hashable, *, ask: bool) -> str:
+        token, settings = new_token(), self.study.interview_settings()
+        with self.queue.slot(caller or token):
+            session = Session.begin(self.problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
+            if ask:
+                session.ask()
+        self.store.create(self.study.name, token, session.events)
+        entry = self._entry(token)
+        self._adopt(entry, session)
+        entry.stored = len(session.events)
+        return token
+
+    def _adopt(self, entry: _Live, session: Session) -> None:
+        """Make a session wait for its turn to compute."""
+        session.interview.thinking = lambda: self.computing(entry)
+        entry.session = session
+
+    def computing(self, entry: _Live) -> AbstractContextManager[None]:
+        """Return a context in which to compute for a session."""
+        return self.queue.slot(entry.caller or entry.token)
+
+    @contextmanager
+    def session(self, token: str, caller: Hashable = None) -> Iterator[Session]:
+        """Yield a person's session to one thread at a time; everything it records is stored immediately.
+
+        ``caller`` is whose turn it takes to compute, if not the person's own. A MissingError is raised for a token that
+        does not exist, a TurnError if another process wrote at the same time.
+        """
+        if not NAME.fullmatch(token):
+            raise missing(self.study.name, token[:40])
+        entry = self._entry(token)
+        with entry.lock:
+            entry.caller = caller
+            try:
+                session = self._current(entry)
+                session.keep = lambda: self._append(entry, session)
+                yield session
+                session.keep()
+            except REFUSED:
+                raise
+            except BaseException:
+                entry.session = None
+                raise
+            finally:
+                self._settle(entry)
+
+    @staticmethod
+    def _settle(entry: _Live) -> None:
+        """Drop a session that differs from the store: what is only in memory never happened."""
+        if entry.session is None or entry.stored != len(entry.session.events):
+            entry.session, entry.stored = None, 0
+
+    def _append(self, entry: _Live, session: Session) -> None:
+        new = session.events[entry.stored :]
+        if not new:
+            return
+        try:
+            self.store.append(self.study.name, entry.token, new, after=entry.stored)
+        except ConflictError:
+            # Another process wrote first: an answer is too late; a question that was only shown will be shown again.
+            if not ACTIONS.isdisjoint(event["event"] for event in new):
+                raise TurnError("this question was answered already") from None
+            return
+        entry.stored += len(new)
+
+    def events(self, token: str) -> list[Event]:
+        """Return a person's log from the store, without waiting for the session."""
+        if not NAME.fullmatch(token):
+            raise missing(self.study.name, token[:40])
+        return self.store.read(self.study.name, token)
+
+    def do(self, token: str, work: Callable[[Session], Result], caller: Hashable = None) -> Result:
+        """Return the result of ``work(session)``; what it recorded is durable by then."""
+        with self.session(token, caller) as session:
+            return work(session)
+
+    def at_once(
+        self, token: str, turn: int | None, work: Callable[[Session], Result], quick: Callable[[Session], bool]
+    ) -> tuple[Result, Future[None] | None] | None:
+        """Do work that is quick without ever blocking, so that an event loop can call this; return None if it would block.
+
+        Otherwise return the result and, if events were recorded, a future that is done once they are durable: send no
+        reply before. Until then the session stays locked. In a store shared by several processes, a session counts as up
+        to date if it has reached ``turn``, the turn that the person has reached.
+        """
+        entry, later = self._live.get(token), getattr(self.store, "append_later", None)
+        if entry is None or later is None or not entry.lock.acquire(blocking=False):
+            return None
+        with self._lock:
+            if token in self._live:
+                self._live.move_to_end(token)
+        session, held = entry.session, True
+        try:
+            behind = self.store.shared and session is not None and (turn is None or session.turn < turn)
+            if session is None or behind or not quick(session):
+                return None
+            session.keep = lambda: None
+            result = work(session)
+            new = session.events[entry.stored :]
+            if not new:
+                return result, None
+            saved: Future[None] = later(self.study.name, token, new, after=entry.stored)
+            held = False
+            saved.add_done_callback(lambda done: self._saved(entry, session, done))
+            return result, saved
+        except REFUSED:
+            raise
+        except BaseException:
+            entry.session = None
+            raise
+        finally:
+            if held:
+                self._settle(entry)
+                entry.lock.release()
+
+    def _saved(self, entry: _Live, session: Session, done: Future[None]) -> None:
+        if done.exception() is None:
+            entry.stored = len(session.events)
+        self._settle(entry)
+        entry.lock.release()
+
+    def answer(self, token: str, turn: int, reply: Answer | None) -> None:
+        """Take an answer (None: skipped) to the question of a turn; it is durable when this returns."""
+        self.do(token, lambda session: session.tell(turn, reply))
+
+    def undo(self, token: str, number: int | None = None, turn: int | None = None) -> None:
+        """Take back the last answer, or one by its number; that is durable when this returns."""
+        self.do(token, lambda session: session.undo(number, turn=turn))
+
+    def _entry(self, token: str) -> _Live:
+        with self._lock:
+            entry = self._live.setdefault(token, _Live(token))
+            self._live.move_to_end(token)
+            for other in list(self._live)[: max(0, len(self._live) - self._most)]:
+                if not self._live[other].lock.locked():  # one that is in use stays
+                    del self._live[other]
+            return entry
+
+    def _current(self, entry: _Live) -> Session:
+        """Return the session as the store has it."""
+        if entry.session is None:
+            try:
+                events = self.store.read(self.study.name, entry.token)
+            except BaseException:
+                with self._lock:
+                    self._live.pop(entry.token, None)  # guessed tokens fill no memory
+                raise
+            self._adopt(entry, Session.resume(self.problem, events, checks=self.study.checks))
+            entry.stored = len(events)
+        elif self.store.shared:
+            new = self.store.read(self.study.name, entry.token, after=entry.stored)
+            if new:
+                entry.session.catch_up(new)
+                entry.stored += len(new)
+        assert entry.session is not None
+        return entry.session

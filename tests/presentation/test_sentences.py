@@ -1,0 +1,144 @@
+"""One test per sentence: elsewhere, tests look at fields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tradeoff
+from tradeoff.model import NOTHING, Alternative, Answer, Objective, Question, Recommendation
+from tradeoff.presentation import sentences
+from tradeoff.presentation.problems import extent, notes
+from tradeoff.presentation.result import answer_lines, as_shown, because_words, certainty, certificate, result, what_ifs
+from tradeoff.presentation.stories import heaviest_first
+from tradeoff.problems.catalogue import Catalogue
+from tradeoff.sensitivity import what_if
+
+WORTH = Alternative([1.0], NOTHING)
+SHOP = Catalogue([[10.0, 0.0, 3.0], [0.0, 10.0, 4.0]], ["speed", "range", "looks"], ["fast", "far"])
+
+
+def recommended(**more: object) -> Recommendation:
+    known = {"alternative": SHOP.alternative(0), "weights": [0.6, 0.3, 0.1], "questions": 3, "reason": "done"}
+    return Recommendation(**{**known, **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("bound", "line"),
+    [
+        (None, ""),
+        (1.0, ""),
+        (0.04, "Within 4% of the best plan for you, whatever you would answer next."),
+        (0.0401, "Within 5% of the best plan for you, whatever you would answer next."),
+        (0.00123, "Within 0.2% of the best plan for you, whatever you would answer next."),
+        (0.0, "No plan is better for you, whatever you would answer next."),
+    ],
+)
+def test_the_certificate_is_rounded_up(bound: float | None, line: str) -> None:
+    assert certificate(Recommendation(WORTH, [1.0], 3, "", regret_bound=bound)) == line
+
+
+def test_the_certificate_says_what_is_likely_and_how_much_is_left() -> None:
+    known = {"regret_bound": 0.1, "likely_worst": 0.02, "target": 0.01, "expected_left": 0.3}
+    assert certificate(Recommendation(WORTH, [1.0], 3, "", complete=False, **known)) == (
+        "Within 10% of the best plan for you, whatever you would answer next, and very likely within 2%; "
+        "about 1 more question to 1%."
+    )
+
+
+def test_three_levels_of_certainty() -> None:
+    said = certainty(SHOP, recommended(regret_bound=0.02, robust_bound=0.1, likely_regret=0.003))
+    assert said[1:] == [
+        "Even if any one of your answers were a slip, at most 10% would be lost.",
+        "For people who answer as you did, about 0.3% is lost on average.",
+        "Percentages are of what the best plan for you gains over “the worst of everything”.",
+    ]
+    assert certainty(SHOP, recommended()) == []
+
+
+def test_the_reason_given_is_no_surer_than_the_answers_allow() -> None:
+    sure = recommended(importance=np.array([[0.5, 0.7], [0.2, 0.4], [0.0, 0.2]]))
+    unsure = recommended(importance=np.array([[0.1, 0.7], [0.2, 0.8], [0.0, 0.2]]))
+    assert because_words(SHOP, sure) == (
+        "speed matters about twice as much as range, and looks seems to matter less",
+        "Counted for the whole way from the worst to the best that is possible: speed from 0 to 10, range from 0 to 10.",
+    )
+    assert "probably matters" in because_words(SHOP, unsure)[0]
+    assert "probably matters" in because_words(SHOP, recommended())[0]
+    assert because_words(SHOP, recommended(questions=0)) == ("", "")
+
+
+def test_a_range_of_importance_is_rounded_outwards() -> None:
+    assert sentences.importance_range(0.123, 0.456) == "anything from 12% to 46% fits your answers"
+    assert sentences.importance_range(0.0, 1.0) == "your answers leave this open"
+
+
+def test_a_result() -> None:
+    found = recommended(runner_up=SHOP.alternative(1), doubtful=(2,), unidentified=("looks",))
+    shown = result(SHOP, found, SHOP.show(found.alternative), finished=True)
+    assert shown.heading == "The best plan for you"
+    assert shown.sentence.startswith("We would recommend “fast”, because to you, speed probably matters")
+    assert shown.reason == "3 questions: done."
+    assert shown.runner_up == "The next best plan for you would mean: speed 10 less, range 10 more, looks 1 more."
+    assert shown.left_open == "How much these matter to you was left open, because it makes no difference here: looks."
+    assert (shown.lead, shown.average, shown.doubtful) == ("", "", (2,))
+    assert [row.words for row in shown.importance] == ["", "", sentences.LEFT_OPEN]
+    early = result(SHOP, recommended(questions=1), SHOP.show(found.alternative), finished=False)
+    assert early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
+
+
+def test_a_plan_is_called_by_what_it_begins_with_and_read_as_an_average() -> None:
+    trip = tradeoff.load("commute")
+    (best,) = trip.best([[3, 0, 1, 0, 0]])
+    shown = result(trip, Recommendation(best, [1, 0, 0, 0, 0], 0, ""), heaviest_first(trip.show(best)), finished=True)
+    assert shown.sentence == "We would recommend the plan that begins with “drive to the highway ramp”."
+    assert shown.lead == "Imagine doing this 100 times. On average, it comes to the same as this:"
+    assert shown.average == "on average" and shown.card.total == 100
+
+
+def test_answers_are_told_from_the_side_they_were_shown_on() -> None:
+    question = Question(SHOP.alternative(0), SHOP.alternative(1))
+    given = [
+        as_shown(1, question, Answer.FIRST, "first"),
+        as_shown(2, question, Answer.FIRST, "second"),
+        as_shown(7, question, None, "first"),
+    ]
+    lines = answer_lines(SHOP, given, conflicts=[1], doubtful=[2])
+    assert [(line.number, line.ordinal, line.choice) for line in lines] == [(1, 1, "A"), (2, 2, "B"), (7, 3, "skipped")]
+    assert [line.said for line in lines] == ["You preferred A.", "You preferred B.", "Skipped."]
+    assert lines[0].differences == ["A better: speed 10", "B better: range 10, looks 1"]
+    assert lines[1].differences == ["A better: range 10, looks 1", "B better: speed 10"]
+    assert [line.conflict for line in lines] == [True, False, False]
+    assert [line.doubtful for line in lines] == [False, True, False]
+
+
+def test_what_would_change() -> None:
+    found = recommended()
+    speed, reach, _ = what_ifs(SHOP, found.alternative, what_if(SHOP, found), SHOP.show)
+    assert [stop.plan for stop in speed.stops] == ["“fast”"]
+    assert reach.name == "range" and [stop.plan for stop in reach.stops] == ["“fast”", "“far”"]
+    assert [row.change for row in reach.stops[1].rows] == ["10 less", "10 more", "1 more"]
+    trip = tradeoff.load("commute")
+    (best,) = trip.best([[3, 0, 1, 0, 0]])
+    other = Recommendation(best, [0.75, 0, 0.25, 0, 0], 1, "")
+    told = {
+        s.plan
+        for one in what_ifs(trip, best, what_if(trip, other), lambda a: heaviest_first(trip.show(a)))
+        for s in one.stops
+    }
+    assert told == {"the plan that begins with “drive to the highway ramp”", "a plan with these averages"}
+
+
+def test_contradictions() -> None:
+    assert sentences.contradiction(2) == (
+        "These answers contradict each other: no set of priorities fits all of them. Which one would you change?"
+    )
+    assert (
+        sentences.contradiction(1) == "This answer cannot be right: no set of priorities fits it. Would you change it?"
+    )
+
+
+def test_problems_say_how_large_they_are_and_what_cannot_be_changed() -> None:
+    same = Catalogue([[1.0, 3.0], [2.0, 3.0]], [Objective("x"), Objective("fixed")])
+    assert extent(same) == "a catalogue of 2 items"
+    assert notes(same) == ["fixed comes out the same whatever is done; it is kept, but its weight cannot matter"]

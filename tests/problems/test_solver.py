@@ -1,0 +1,125 @@
+"""Solvers: the compiled one returns what the textbook says, and another one can be plugged in."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.models import random_arrays
+from tests.problems.test_mdp import random_stochastic
+from tradeoff import MDP, Mixture, load
+from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.problems.textbook import TextbookSolver
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> tuple[MDP, MDP, np.random.Generator]:
+    """Draw a model, solved by compiled code and by the textbook."""
+    rng = np.random.default_rng(draw(seeds))
+    arrays = random_arrays(
+        rng, states=draw(st.integers(1, 8)), actions=3, objectives=draw(st.sampled_from([1, 2, 4, 9])),
+        horizon=draw(st.integers(1, 5)), integers=draw(st.booleans()), stationary=draw(st.booleans()),
+    )  # fmt: skip
+    mdp = arrays.mdp()
+    return mdp, mdp.replace(solver=TextbookSolver()), rng
+
+
+def rows_for(rng: np.random.Generator, k: int) -> np.ndarray:
+    mixed, likely = rng.normal(size=(6, k)), rng.dirichlet(np.ones(k), 6)
+    return np.concatenate([mixed, likely, likely * rng.integers(0, 2, (6, k)), np.eye(k), np.zeros((1, k))])
+
+
+@given(models())
+def test_the_compiled_solver_returns_what_the_textbook_says(drawn: tuple[MDP, MDP, np.random.Generator]) -> None:
+    mdp, plain, rng = drawn
+    assert_allclose(plain.origin, mdp.origin, atol=1e-12)
+    assert_allclose(plain.scale, mdp.scale, rtol=1e-12, atol=1e-12)
+    rows = rows_for(rng, len(mdp.objectives))
+    for row, one, other in zip(rows, mdp.best(rows), plain.best(rows), strict=True):
+        assert one.value @ row == pytest.approx(other.value @ row, abs=1e-11)
+        if np.any(row <= 0):  # ties are broken, so that the alternatives themselves agree
+            assert_allclose(one.value, other.value, atol=1e-9)
+    raw = rng.normal(size=(5, len(mdp.objectives)))
+    solvers = mdp.solver, plain.solver
+    assert_allclose(*(solver.optimal_values(mdp.dynamics, raw) for solver in solvers), atol=1e-11)
+
+
+@given(models())
+def test_policies_are_followed_alike(drawn: tuple[MDP, MDP, np.random.Generator]) -> None:
+    mdp, plain, rng = drawn
+    stochastic = random_stochastic(mdp, rng)
+    (table,) = mdp.solve(rng.normal(size=(1, len(mdp.objectives))))
+    for policy in (stochastic, table):
+        assert_allclose(plain.evaluate(policy), mdp.evaluate(policy), atol=1e-11)
+        assert_allclose(plain.values(policy), mdp.values(policy), atol=1e-11)
+        assert_allclose(plain.occupancy(policy), mdp.occupancy(policy), atol=1e-13)
+    one, other = (m.show(m.alternative(stochastic)) for m in (mdp, plain))
+    assert_allclose(one.average, other.average, atol=1e-10)
+
+
+@given(models(), seeds)
+def test_walkers_draw_the_same(drawn: tuple[MDP, MDP, np.random.Generator], seed: int) -> None:
+    """The same uniform numbers lead both solvers along the same way, unless one falls on a border."""
+    mdp, plain, rng = drawn
+    policy = Mixture((0.5, 0.5), tuple(m.plan(random_stochastic(mdp, rng)) for m in (mdp, plain)))
+    one, other = mdp.rollout(policy, rng=seed, n=40), plain.rollout(policy, rng=seed, n=40)
+    assert_array_equal(one.states, other.states)
+    assert_array_equal(one.actions, other.actions)
+    assert_allclose(one.outcomes, other.outcomes, atol=1e-12)
+
+
+class Counting(CompiledSolver):
+    """A solver of one's own: counts the weight vectors it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(threads=1)
+        self.asked = 0
+
+    def optimal_outcomes(self, dynamics: Any, weights: Any) -> Any:
+        self.asked += len(weights.rows)
+        return super().optimal_outcomes(dynamics, weights)
+
+
+def test_another_solver_is_plugged_in() -> None:
+    solver = Counting()
+    trip = load("commute").replace(solver=solver)
+    trip.best(np.eye(5))
+    assert solver.asked == 5 and trip.threads == 1
+    trip.solver = CompiledSolver(threads=3)
+    trip.best(np.eye(5))
+    assert solver.asked == 5 and trip.threads == 3
+    trip.threads = 2
+    assert pickle.loads(pickle.dumps(trip)).solver.threads == 2
+
+
+def test_a_copy_with_changes_keeps_the_rest() -> None:
+    trip = load("vacuum")
+    trip.notes.append("a note")
+    trip.slack = 0.01
+    other = trip.replace(title="Another day")
+    assert (other.title, other.about, other.notes, other.slack) == ("Another day", trip.about, trip.notes, 0.01)
+    assert other.fingerprint == trip.fingerprint and other.places == trip.places
+    other.threads = 7
+    assert trip.threads != 7
+    shorter = trip.replace(horizon=3)
+    assert shorter.horizon == 3 and shorter.fingerprint != trip.fingerprint
+    with pytest.raises(TypeError, match="takes no argument 'tittle'"):
+        trip.replace(tittle="A typo")
+
+
+def test_many_steps_with_a_narrow_range_are_not_called_exact() -> None:
+    """What tie-breaks lose adds up over the steps; beyond rounding it is stated."""
+    layers = MDP.from_arrays(np.ones((1, 2, 1)), 1e6 + np.array([[[0.0, 1.0], [1.0, 0.0]]]), horizon=1).layers
+    make = MDP(
+        layers, horizon=10, start=0, states=["s"], actions=["a", "b"], objectives=load("dependent").objectives[:2]
+    )
+    long = make.replace(horizon=100_000)
+    assert make.slack < 1e-7 < long.slack
