@@ -7,7 +7,6 @@ import random
 import threading
 import uuid
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from tradeoff.errors import ArgumentError, TradeoffError
@@ -97,8 +96,8 @@ def check_missing(open_store: OpenStore, folder: str) -> None:
     with open_store() as store:
         store.create(folder, "ann", [HEADER])
         for where, name in ((folder, "bob"), (f"{folder}-other", "ann")):
-            _raises(MissingError, partial(store.read, where, name))
-            _raises(MissingError, partial(store.append, where, name, [HEADER], after=0))
+            _raises(MissingError, store.read, where, name)
+            _raises(MissingError, store.append, where, name, [HEADER], after=0)
 
 
 def check_conflicts(open_store: OpenStore, folder: str) -> None:
@@ -107,8 +106,8 @@ def check_conflicts(open_store: OpenStore, folder: str) -> None:
         store.create(folder, "ann", [HEADER])
         store.append(folder, "ann", [{"event": "answer"}], after=1)
         for after in (0, 1, 3):
-            _raises(ConflictError, partial(store.append, folder, "ann", [{"event": "late"}], after=after))
-        _raises(ConflictError, lambda: store.create(folder, "ann", [{"event": "other"}]))
+            _raises(ConflictError, store.append, folder, "ann", [{"event": "late"}], after=after)
+        _raises(ConflictError, store.create, folder, "ann", [{"event": "other"}])
         _equal(store.read(folder, "ann"), [HEADER, {"event": "answer"}], "a log after refused writes")
 
 
@@ -119,15 +118,15 @@ def check_later(open_store: OpenStore, folder: str) -> None:
         store.append_later(folder, "ann", [{"event": "answer"}], after=1).result(timeout=60)
         _equal(store.read(folder, "ann"), [HEADER, {"event": "answer"}], "a log after append_later")
         late = store.append_later(folder, "ann", [{"event": "late"}], after=1)
-        _raises(ConflictError, lambda: late.result(timeout=60))
+        _raises(ConflictError, late.result, timeout=60)
 
 
 def check_names(open_store: OpenStore, folder: str) -> None:
     """Check that unsafe names are refused."""
     with open_store() as store:
         for name in UNSAFE_NAMES:
-            _raises(ArgumentError, partial(store.create, folder, name, [HEADER]))
-            _raises(ArgumentError, partial(store.create, name, "ann", [HEADER]))
+            _raises(ArgumentError, store.create, folder, name, [HEADER])
+            _raises(ArgumentError, store.create, name, "ann", [HEADER])
 
 
 def check_json(open_store: OpenStore, folder: str) -> None:
@@ -135,7 +134,7 @@ def check_json(open_store: OpenStore, folder: str) -> None:
     with open_store() as store:
         store.create(folder, "ann", [HEADER])
         for bad in ({"x": float("nan")}, {"x": {1, 2}}):
-            _raises((ValueError, TypeError), partial(store.append, folder, "ann", [{"event": "fine"}, bad], after=1))
+            _raises((ValueError, TypeError), store.append, folder, "ann", [{"event": "fine"}, bad], after=1)
         _equal(store.read(folder, "ann"), [HEADER], "a log after a batch that is not JSON")
 
 
@@ -216,12 +215,17 @@ def _equal(found: object, expected: object, what: str) -> None:
         raise AssertionError(f"{what}: expected {expected!r:.500}, found {found!r:.500}")
 
 
-def _raises(expected: type[BaseException] | tuple[type[BaseException], ...], call: Callable[[], object]) -> None:
+def _raises(
+    expected: type[Exception] | tuple[type[Exception], ...],
+    call: Callable[..., object],
+    *arguments: Any,
+    **options: Any,
+) -> None:
     names = expected.__name__ if isinstance(expected, type) else " or ".join(one.__name__ for one in expected)
     try:
-        result = call()
+        result = call(*arguments, **options)
     except expected:
         return
-    except BaseException as error:
+    except Exception as error:
         raise AssertionError(f"expected {names}, but {error!r} was raised") from error
     raise AssertionError(f"expected {names}, but {result!r:.200} was returned")
