@@ -222,7 +222,7 @@ def test_mistakes_in_tables_are_named(tmp_path: Path) -> None:
     assert "t.csv, line 3: 4 cells, but the header in line 1 names 5" in message(good + "a,stay,1,a\n")
     assert "t.csv, line 3, column 'fun': 'lots' is not a number" in message(good + "a,stay,1,a,lots\n")
     assert "t.csv, line 3, column 'probability': '' is not a number" in message(good + "a,stay,,a,1\n")
-    assert "not a readable CSV" in message(good + 'a,"stay,1,a,1\n')
+    assert "t.csv, line 3: not readable" in message(good + 'a,"stay,1,a,1\n')
     assert "action 'stay' sum to 0.5" in message(good + "a,stay,0.5,a,1\n")
 
 

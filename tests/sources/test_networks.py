@@ -505,7 +505,7 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
         ("<graphml/>", "no <graph> in it"),
         ("<graphml><graph/></graphml>", "no edges"),
         ("<graphml><graph><node/></graph></graphml>", "node 1: has no id"),
-        ("<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "the id 'a', which another has"),
+        ("<graphml><graph><node id='a'/><node id='a'/></graph></graphml>", "the id 'a', which another"),
         ("<graphml><graph><edge source='a' target='b'/></graph></graphml>", "edge 1: there is no node 'a'"),
         ("<graphml><graph><edge source='a'/></graph></graphml>", "edge 1: has no source or no target"),
         ("<graphml><graph><hyperedge/></graph></graphml>", "only nodes and edges"),
