@@ -277,22 +277,25 @@ def test_a_study_of_a_program_is_read_again_from_it_and_refused_when_it_is_anoth
 
     made = tool("study", "create", "mine", "python:knapsack_of_a_study:problem", *PAPER)
     assert made.returncode == 0, made.stderr
-    with Server(folder, "study", "serve", "mine") as server, server.client() as client:
+    unnamed = tool("study", "serve", "mine", "--port", "0", "--no-browser")  # a database runs no program
+    assert unnamed.returncode != 0 and "--problem" in unnamed.stderr and len(unnamed.stderr.splitlines()) == 1
+    named = ("--problem", "python:knapsack_of_a_study:problem")
+    with Server(folder, "study", "serve", "mine", *named) as server, server.client() as client:
         here = begin(client)
         client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
         before = client.get(here).text
         assert turn_of(before) == 2
-    with Server(folder, "study", "serve", "mine") as server, server.client() as client:
+    with Server(folder, "study", "serve", "mine", *named) as server, server.client() as client:
         assert client.get(here).text == before
-    done = tool("study", "export", "mine", "--out", "data")
+    done = tool("study", "export", "mine", "--out", "data", *named)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (folder / "data").iterdir()}
     assert "answers.csv" in names and "problem.npz" not in names  # a program cannot be written down
     source.unlink()
-    gone = tool("study", "serve", "mine", "--port", "0", "--no-browser")
+    gone = tool("study", "serve", "mine", "--port", "0", "--no-browser", *named)
     assert gone.returncode == 3 and "knapsack_of_a_study" in gone.stderr and len(gone.stderr.splitlines()) == 1
     source.write_text(OPTIMISER.format(points="(0.0, 0.0), (6.0, 2.0), (8.0, 3.0)"), encoding="utf-8")
-    changed = tool("study", "serve", "mine", "--port", "0", "--no-browser")
+    changed = tool("study", "serve", "mine", "--port", "0", "--no-browser", *named)
     assert changed.returncode == 4 and "not what it was" in changed.stderr and len(changed.stderr.splitlines()) == 1
 
 

@@ -65,7 +65,7 @@ def check(lottery: Lottery, mdp: MDP, plan: Plan, *, method: str = "expand") -> 
     k = len(mdp.objectives)
     outcomes = np.array([story.outcome for story in stories.values()])
     scale = np.abs(outcomes).max(axis=0)
-    rank = np.linalg.matrix_rank((outcomes - outcomes[0]) / np.where(scale > 0, scale, 1), tol=1e-9)
+    rank = np.linalg.matrix_rank((outcomes - outcomes[0]) / np.where(scale > 0, scale, 1), tol=1e-13)
     # The paper's algorithms leave a vertex; the most faithful choice may use all k+1 where outcomes span less.
     assert len(lottery.trajectories) <= (k if method == "faithful" else min(k, rank)) + 1
     assert np.all(lottery.weights > 0)
@@ -143,7 +143,9 @@ def test_mixtures_with_nothing_and_of_several_policies(drawn: tuple[MDP, np.rand
     ):
         lottery = mdp.show(mdp.alternative(plan), method=method)
         check(lottery, mdp, plan, method=method)
-        assert_allclose(mdp.gain_scale.gains(lottery.average), mdp.evaluate(plan), atol=1e-9)
+        rounding = 1e-15 * (mdp.horizon + 8) * mdp.largest_total / np.abs(mdp.scale)  # where a range is next to nothing
+        gap = np.abs(mdp.gain_scale.gains(lottery.average) - mdp.evaluate(plan))
+        assert np.all(gap <= 1e-9 + rounding)
 
 
 @given(models())

@@ -116,6 +116,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path: Path) -> None
     with Server(tmp_path, "serve", "coffee", "--strategy", "paper") as server, server.client() as client:
         here = begin(client)
         assert client.post(f"{here}/answer", data={"turn": "1", "answer": "left"}).status_code == 303
+        assert turn_of(client.get(here).text) == 2
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
         refused = client.post(f"{here}/answer", data={"turn": "2", "answer": "right"})
         assert refused.status_code == 503 and "not saved, try again" in refused.text

@@ -100,9 +100,10 @@ def _most_faithful(
         return lottery
     rows = np.append(rows[:independent][basis][kept], rows[independent:])
     shares = np.append(shares * (1 - extra), weights[independent:])
-    reach = np.abs(points[rows]).max(axis=0)
+    # At least as exact as the paper's choice, or to the last digits.
+    allowed = np.maximum(np.abs(lottery.average - value), 4 * np.finfo(float).eps * np.abs(points[rows]).max(axis=0))
+    exact = bool(np.all(np.abs(shares @ points[rows] - value) <= allowed))
     distance = Distance(truth)
-    exact = bool(np.all(np.abs(shares @ points[rows] - value) <= 1e-13 * reach))
     if not exact or distance.of(points[rows], shares) >= distance.of(lottery.outcomes, lottery.weights):
         return lottery
     stories = []
