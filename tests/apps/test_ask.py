@@ -18,8 +18,8 @@ import tradeoff
 from tests import processes
 from tradeoff.apps.cli.arguments import settings_from
 from tradeoff.apps.cli.ask import BEGIN, LAST_PROMPT, ask
-from tradeoff.apps.cli.questions import PROMPT as KEYS
 from tradeoff.apps.cli.main import Commands
+from tradeoff.apps.cli.questions import PROMPT as KEYS
 from tradeoff.presentation import sentences
 from tradeoff.stores import JsonLines
 from tradeoff.users import LinearUser, RandomUser

@@ -137,7 +137,14 @@ def _names(left: Lottery, right: Lottery) -> tuple[str, str]:
     """Return what two alternatives are called side by side: an item's name, or the first action that they differ in."""
     likely, other = left.trajectories[0], right.trajectories[0]
     at = next((t for t, (a, b) in enumerate(zip(likely.actions, other.actions, strict=False)) if a != b), 0)
-    return _name(left, at), _name(right, at)
+    names = _name(left, at), _name(right, at)
+    if names[0] != names[1]:
+        return names
+    # They differ in what is done after something has happened.
+    mine, theirs = ([a for t in lottery.trajectories for a in t.actions] for lottery in (left, right))
+    own = next((a for a in mine if a not in theirs), ""), next((a for a in theirs if a not in mine), "")
+    first, second = (f"{name}, or {one_line(a)}" if a else name for name, a in zip(names, own, strict=True))
+    return first, second
 
 
 def _name(lottery: Lottery, at: int) -> str:

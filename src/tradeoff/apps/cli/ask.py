@@ -250,17 +250,17 @@ def converse(
 
     On a terminal the last answer can be taken back even then.
     """
-    from tradeoff.apps.cli.conflicts import answer_to_retract
     from tradeoff.apps.cli import keys
+    from tradeoff.apps.cli.conflicts import answer_to_retract
     from tradeoff.apps.cli.pages import print_first_page
 
     print_first_page(problem, out)
     try:
         with keys.answers_from(sys.stdin) as next_key:
-            if sys.stdin.isatty() and not logged.interview.state.given:
-                if next_key(partial(out.print, BEGIN, style="bold")).lower() in ("q", keys.END):
-                    result()
-                    return
+            first = sys.stdin.isatty() and not logged.interview.state.given
+            if first and next_key(partial(out.print, BEGIN, style="bold")).lower() in ("q", keys.END):
+                result()
+                return
             while True:
                 while (shown := logged.ask()) is not None:
                     screen = Screen(logged, problem, shown, out)

@@ -23,7 +23,7 @@ MORE = "(d shows all)"
 
 def prompt_lines(width: int) -> list[str]:
     """Return the keys in as few lines as they fit."""
-    return [line.replace("\0", " ") for line in filled([f"{one.replace(' ', chr(0))} " for one in PROMPT], width + 1)]
+    return [line.strip() for line in filled([f"{one} " for one in PROMPT], width + 1)]
 
 
 # --- on one screen ---------------------------------------------------------------------------------------------------
