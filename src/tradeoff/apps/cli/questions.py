@@ -59,6 +59,8 @@ def question_lines(
     for extra in (below, legend):  # these stand where there is room for all of them
         if len(lines) + len(extra) <= height - len(prompt_lines(width)):
             lines += extra
+    if len(lines) < height - len(prompt_lines(width)):
+        lines = [Text(), *lines]  # apart from what was said before
     return lines[: height - len(prompt_lines(width))]
 
 
