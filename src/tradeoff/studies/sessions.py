@@ -192,7 +192,8 @@ class Sessions:
         with self._lock:
             entry = self._live.setdefault(token, _Live(token))
             self._touch(entry)
-            drop, most = [], len(self._live) - self._most
+            drop: list[str] = []
+            most = len(self._live) - self._most
             for other in self._live.values():  # least recently used first
                 if len(drop) >= most and other.used > entry.used - REST:
                     break
