@@ -12,13 +12,13 @@ from tests import processes
 SERVED = """
 import gc
 from tradeoff import load
-from tradeoff.apps.cli.serve import Place, application
+from tradeoff.apps.web.server import application
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Study
 
 problem = load("commute")
 study = Study.of(problem, "many", strategy="careful")
-app = application(InMemoryStore(), study, problem, Place("127.0.0.1", 0, 1, (), False))
+app = application(study, problem, InMemoryStore())
 for _ in range(3):
     kept = [[i] for i in range(50_000)]  # as long-lived as sessions and solved directions
     gc.collect()

@@ -183,12 +183,14 @@ def begun(
 
 def warn_of_many_questions(interview: Interview) -> None:
     """Say on stderr that this strategy asks many questions."""
+    from tradeoff.strategies import spec_of
+
     settings = interview.log[0]["settings"]
     objectives, most = len(interview.problem.objectives), interview.at_most
-    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY_OBJECTIVES
-    if slow and most is not None and most > MANY_QUESTIONS:
+    fewer = spec_of(interview.strategy).fewer(settings)
+    if fewer and objectives > MANY_OBJECTIVES and most is not None and most > MANY_QUESTIONS:
         note = (
-            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o basis=spanner "
+            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o {fewer} "
             "asks fewer, and q ends it at any time with the best plan so far"
         )
         console(on_stderr=True).print(note, style="yellow")
