@@ -335,6 +335,11 @@ class Question:
         """What identifies this question: the two values, bit for bit."""
         return self.first.value.tobytes() + self.second.value.tobytes()
 
+    @property
+    def pair(self) -> frozenset[bytes]:
+        """What identifies the two alternatives, whichever is first."""
+        return frozenset((self.first.value.tobytes(), self.second.value.tobytes()))
+
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeoff.model import Alternative, Lottery, Objective
 from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
-from tradeoff.presentation.problems import goal, labels
+from tradeoff.presentation.problems import description, goal, labels
 from tradeoff.presentation.sentences import question_lead
 from tradeoff.presentation.stories import Story, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
@@ -58,8 +58,9 @@ class ComparisonRow:
     scale: tuple[float, float]
     better: Letter  # "" if both are the same
     gap: str  # "12 min"
-    number: str  # "12", for where the unit stands beside the amounts
     word: str  # "less" or "more", whichever is better
+    part: float  # how large the gap is, as a part of everything attainable
+    description: str = ""  # what the objective is, where the problem says so
 
     @property
     def difference(self) -> str:
@@ -68,13 +69,28 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
+class LabelRow:
+    """Something else that is known of both sides, which plays no part in what is asked: the origin of a coffee."""
+
+    name: str
+    texts: tuple[str, str]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two sides differ in it."""
+        return self.texts[0] != self.texts[1]
+
+
+@dataclass(frozen=True)
 class Pair:
     """A question as it is shown: A on the left, B on the right."""
 
-    lead: str
+    names: tuple[str, str]  # what A and B are called
+    lead: str  # how the stories are to be read
     average: str  # what the amounts are: "on average", or "" where nothing is left to chance
     cards: tuple[Card, Card]
     rows: tuple[ComparisonRow, ...]
+    labels: tuple[LabelRow, ...]
 
     @property
     def differing(self) -> list[ComparisonRow]:
@@ -82,9 +98,15 @@ class Pair:
         return [row for row in self.rows if row.better]
 
     @property
-    def same(self) -> list[ComparisonRow]:
-        """The objectives that are the same on both sides."""
-        return [row for row in self.rows if not row.better]
+    def same(self) -> list[tuple[str, str]]:
+        """What is the same on both sides: objectives with their amounts, then labels with their texts."""
+        found = [(row.name, row.amounts[0]) for row in self.rows if not row.better]
+        return found + [(row.name, row.texts[0]) for row in self.labels if not row.differs]
+
+    @property
+    def other(self) -> list[LabelRow]:
+        """The labels that the two sides differ in."""
+        return [row for row in self.labels if row.differs]
 
 
 def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
@@ -101,7 +123,42 @@ def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries:
     total = common_total(*lotteries)
     one, other = (card(problem, lottery, total) for lottery in lotteries)
     average = "" if all(map(is_certain, lotteries)) else "on average"
-    return Pair(question_lead(*lotteries), average, (one, other), comparison(problem, left, right))
+    return Pair(
+        names=_names(*lotteries),
+        lead=question_lead(*lotteries),
+        average=average,
+        cards=(one, other),
+        rows=comparison(problem, left, right),
+        labels=_labels(one, other),
+    )
+
+
+def _names(left: Lottery, right: Lottery) -> tuple[str, str]:
+    """Return what two alternatives are called side by side: an item's name, or the first action that they differ in."""
+    likely, other = left.trajectories[0], right.trajectories[0]
+    at = next((t for t, (a, b) in enumerate(zip(likely.actions, other.actions, strict=False)) if a != b), 0)
+    names = _name(left, at), _name(right, at)
+    if names[0] != names[1]:
+        return names
+    # They differ in what is done after something has happened.
+    mine, theirs = ([a for t in lottery.trajectories for a in t.actions] for lottery in (left, right))
+    own = next((a for a in mine if a not in theirs), ""), next((a for a in theirs if a not in mine), "")
+    first, second = (f"{name}, or {one_line(a)}" if a else name for name, a in zip(names, own, strict=True))
+    return first, second
+
+
+def _name(lottery: Lottery, at: int) -> str:
+    done = [t.actions[at] for t in lottery.trajectories if len(t.actions) > at][:1]
+    taken = [t.states[0] for t in lottery.trajectories if not t.actions]  # an item, or the reference
+    return one_line(" or ".join(done + taken)) or one_line(lottery.trajectories[0].actions[0])
+
+
+def _labels(one: Card, other: Card) -> tuple[LabelRow, ...]:
+    """Return what else is known of two items."""
+    if not (one.title and other.title):
+        return ()
+    mine, theirs = dict(one.stories[0].labels), dict(other.stories[0].labels)
+    return tuple(LabelRow(key, (mine.get(key, ""), theirs.get(key, ""))) for key in {**mine, **theirs})
 
 
 # --- amounts ---------------------------------------------------------------------------------------------------------
@@ -123,13 +180,19 @@ def comparison(problem: Presentable, left: Alternative, right: Alternative) -> t
 
 
 def _compared(problem: Presentable, j: int, values: tuple[float, float]) -> ComparisonRow:
-    o = problem.objectives[j]
-    better = _better(o, *values, float(abs(problem.scale[j])))
-    bare, word = replace(o, unit=""), "more" if o.goal == "max" else "less"
+    o, size = problem.objectives[j], float(abs(problem.scale[j]))
     return ComparisonRow(
-        one_line(o.name), goal(o), amount_pair(o, *values), values, _scale(problem, j, *values), better,
-        gap(o, *values), gap(bare, *values), word,
-    )  # fmt: skip
+        name=one_line(o.name),
+        goal=goal(o),
+        amounts=amount_pair(o, *values),
+        values=values,
+        scale=_scale(problem, j, *values),
+        better=_better(o, *values, size),
+        gap=gap(o, *values),
+        word="more" if o.goal == "max" else "less",
+        part=abs(values[0] - values[1]) / (size or 1.0),
+        description=description(o),
+    )
 
 
 def _better(objective: Objective, left: float, right: float, scale: float) -> Letter:
@@ -147,7 +210,7 @@ def _scale(problem: Presentable, j: int, *values: float) -> tuple[float, float]:
 def advantages(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return what is better about each side, in a line each.
 
-    >>> row = ComparisonRow("time", "less is better", ("40 min", "60 min"), (40, 60), (0, 60), "A", "20 min", "20", "less")
+    >>> row = ComparisonRow("time", "less is better", ("40 min", "60 min"), (40, 60), (0, 60), "A", "20 min", "less", 0.3)
     >>> advantages([row])
     ['A better: time 20 min']
     """

@@ -125,6 +125,12 @@ def certificate(recommendation: Recommendation) -> str:
     return line + "."
 
 
+def certificate_while_asking(recommendation: Recommendation) -> str:
+    """Return how good the recommendation is already; "" where nothing could be better, which no question may follow."""
+    bound = recommendation.regret_bound
+    return "" if bound is not None and bound <= 1e-9 else certificate(recommendation)
+
+
 def certainty(problem: Presentable, recommendation: Recommendation) -> list[str]:
     """Return how good the recommendation is: what is proved, what holds if one answer is a slip, what is likely."""
     said = [proved] if (proved := certificate(recommendation)) else []

@@ -101,12 +101,15 @@ class InformationChooser:
         )
 
     def _not_asked(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which questions are new: a pair comes back at most once, the other way round and if questionable."""
+        """Return which questions are new: a pair comes back at most once, the other way round and if questionable.
+
+        It does not come back at once: a person would only repeat the answer.
+        """
         asked = [given.question for given in state.answers]
-        keys = {question.key for question in asked} | state.unanswered
-        again = set(questionable.tolist())
-        sure = {Question(q.second, q.first).key for i, q in enumerate(asked) if i not in again}
-        return np.array([q.key not in keys and q.key not in sure for q in pool.questions], dtype=bool)
+        keys = {question.key for question in asked}
+        again = set(questionable.tolist()) - {len(asked) - 1}
+        settled = state.unanswered | {q.pair for i, q in enumerate(asked) if i not in again}
+        return np.array([q.key not in keys and q.pair not in settled for q in pool.questions], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)

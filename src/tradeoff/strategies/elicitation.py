@@ -46,7 +46,7 @@ class State:
     """What is known after some replies; the same replies always lead to the same state."""
 
     answers: tuple[Answered, ...]
-    unanswered: frozenset[bytes]  # keys of skipped questions, which are not asked again
+    unanswered: frozenset[frozenset[bytes]]  # pairs that were skipped, which are not asked about again
     foreign: frozenset[bytes]  # keys of questions of other versions, which cannot be shown again
     candidates: Candidates
     belief: Belief
@@ -165,7 +165,7 @@ def _turn_after(approach: Approach, turn: Turn, given: ForeignAnswer, foreign: b
     if foreign:
         state = replace(state, foreign=state.foreign | {given.question.key})
     if given.reply is None:
-        state = replace(state, unanswered=state.unanswered | {given.question.key})
+        state = replace(state, unanswered=state.unanswered | {given.question.pair})
     else:
         answered = Answered(given.question, given.reply, ordinal)
         state = approach.learn(replace(state, answers=(*state.answers, answered)))
@@ -177,7 +177,7 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
     reason = approach.reason_to_stop(state)
     question = approach.choose(state) if reason is None else None
     if question is None:
-        reason = reason or "no question is left whose answer could tell more"
+        reason = reason or "there is nothing new left to ask"
         turn = Turn(key, state, approach.recommend(state, reason, complete=True))
     else:
         turn = Turn(key, state, question)

@@ -81,7 +81,8 @@ class ProofChooser:
         surprise = entropy(shares)
         removed = self._removed(state, pool, shares)
         useful = (surprise >= USEFUL) | (removed > CUTS)
-        useful &= np.array([q.key not in state.unanswered for q in pool.questions], dtype=bool)
+        done = state.unanswered | {given.question.pair for given in state.answers}  # an exact answer tells all at once
+        useful &= np.array([q.pair not in done for q in pool.questions], dtype=bool)
         if not useful.any():
             return None
         told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + SURPRISE * surprise

@@ -106,7 +106,7 @@ class Session:
         if check is not None:
             return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
         found = self.interview.next()
-        return None if found is None else Prompt(found.question, found.left, turn=self.turn)
+        return None if found is None else Prompt(found.question, found.left, found.again, turn=self.turn)
 
     def _due(self) -> CheckKind | None:
         """Return the check that is due now, if any."""

@@ -13,8 +13,8 @@ from tradeoff.apps.web.rendering import RenderCache, environment, render, render
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
-from tradeoff.presentation.problems import about, goal, notes
-from tradeoff.presentation.result import Given, answer_lines, certificate, result, what_ifs
+from tradeoff.presentation.problems import about, description, goal, notes, scenario
+from tradeoff.presentation.result import Given, answer_lines, certificate_while_asking, result, what_ifs
 from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
@@ -60,6 +60,7 @@ def question_view(
     left: Alternative,
     right: Alternative,
     *,
+    again: bool = False,
     turn: int,
     at_most: int | None,
     recommendation: Recommendation | None,
@@ -73,12 +74,13 @@ def question_view(
         "title": _title(problem, texts),
         "notice": one_line(notice),
         "heading": one_line(_text(texts, "question")),
+        "again": sentences.ASKED_AGAIN if again else "",
         "progress": sentences.progress(answered + 1, at_most),
         "done": answered,
         "most": None if at_most is None else answered + max(at_most, 1),
         "turn": turn,
         "pair": _pair(render_cache(problem), left, right, links.picture),
-        "certificate": "" if recommendation is None else certificate(recommendation),
+        "certificate": "" if recommendation is None else certificate_while_asking(recommendation),
         "links": links,
         "answered": answered,
     }
@@ -164,9 +166,12 @@ def start_view(problem: Presentable, *, texts: Mapping[str, str], action: str) -
     return {
         "title": _title(problem, texts),
         "welcome": paragraphs(_text(texts, "welcome")),
-        "about": about(problem),
+        "scenario": scenario(problem),
+        "about": [part for part in about(problem) if part != ("text", scenario(problem))],
         "what": "plans" if problem.has_paths else "alternatives",
-        "objectives": [{"name": o.name, "unit": o.unit, "goal": goal(o)} for o in problem.objectives],
+        "objectives": [
+            {"name": o.name, "unit": o.unit, "goal": goal(o), "description": description(o)} for o in problem.objectives
+        ],
         "notes": notes(problem),
         "action": action,
     }
