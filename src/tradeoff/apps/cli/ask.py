@@ -263,11 +263,13 @@ def converse(logged: LoggedInterview, problem: Presentable, out: Console, call: 
 def show(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
     """Print a question, how many more can come, and how good the recommendation is already."""
     from tradeoff.apps.cli.cards import print_question
-    from tradeoff.presentation.result import certificate
+    from tradeoff.presentation.result import certificate_while_asking
     from tradeoff.presentation.sentences import progress
 
-    print_question(out, problem, shown.a, shown.b, progress(logged.number, logged.interview.at_most))
-    proved = certificate(logged.interview.recommendation)
+    found = logged.interview.recommendation
+    heading = progress(logged.number, logged.interview.at_most, found.expected_left)
+    print_question(out, problem, shown.a, shown.b, heading)
+    proved = certificate_while_asking(found)
     if proved:
         out.print(proved, style="dim")
 
@@ -333,9 +335,12 @@ def part(logged: LoggedInterview, out: Console, call: str) -> None:
 def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
+    from tradeoff.presentation.result import as_shown
     from tradeoff.users import relative_regret
 
-    print_recommendation(out, problem, interview.recommendation, interview.finished)
+    sides = interview.sides_shown()
+    given = [as_shown(*record, sides[record[0]]) for record in interview.answers]
+    print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
         lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")

@@ -14,7 +14,7 @@ from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
 from tradeoff.presentation.problems import about, goal, notes
-from tradeoff.presentation.result import Given, answer_lines, certificate, result, what_ifs
+from tradeoff.presentation.result import Given, answer_lines, certificate_while_asking, result, what_ifs
 from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
@@ -69,16 +69,17 @@ def question_view(
     notice: str = "",
 ) -> dict[str, Any]:
     """Return the values of question.html: A is ``left``, B is ``right``."""
+    expected = None if recommendation is None else recommendation.expected_left
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
         "heading": one_line(_text(texts, "question")),
-        "progress": sentences.progress(answered + 1, at_most),
+        "progress": sentences.progress(answered + 1, at_most, expected),
         "done": answered,
-        "most": None if at_most is None else answered + max(at_most, 1),
+        "most": sentences.bar_length(answered, at_most, expected),
         "turn": turn,
         "pair": _pair(render_cache(problem), left, right, links.picture),
-        "certificate": "" if recommendation is None else certificate(recommendation),
+        "certificate": "" if recommendation is None else certificate_while_asking(recommendation),
         "links": links,
         "answered": answered,
     }
@@ -138,7 +139,6 @@ def result_view(
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
-        "cannot_change": sentences.CANNOT_CHANGE,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
         "notes": notes(problem),
