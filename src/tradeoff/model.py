@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import singledispatch
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -341,21 +341,43 @@ class Question:
         return frozenset((self.first.value.tobytes(), self.second.value.tobytes()))
 
 
+class Reason(StrEnum):
+    """Why the asking stopped, as a fact that presentation words; a strategy of one's own may give any other text.
+
+    "Very likely" is what ``likely_worst`` means by it; "probably" is what the belief that chose the questions holds.
+    """
+
+    PROVED = "proved to be within the target"
+    UNNOTICEABLE = "nothing could be better by as much as the person would notice"
+    INEXACT = "no answer could prove more: the problem's own solutions are not more exact than this"
+    CONTRADICTION = "the answers contradict each other; take one of them back to go on"
+    VERY_LIKELY_WITHIN = "very likely within the target"
+    VERY_LIKELY_UNNOTICED = "very likely nothing is better by more than the person would notice"
+    VERY_LIKELY_EITHER = "very likely nothing is better by more than the target or by more than the person would notice"
+    PROBABLY_WITHIN = "probably within the target"
+    PROBABLY_UNNOTICED = "probably nothing is better by more than the person would notice"
+    PROBABLY_EITHER = "probably nothing is better by more than the target or by more than the person would notice"
+    NOTHING_TO_ASK = "there is nothing new left to ask"
+    TOO_MANY = "that many questions were not enough to be sure"
+    EARLY = "stopped early"
+
+
 @dataclass(frozen=True, eq=False)
 class Recommendation:
     """What is recommended, and how much can be said for it.
 
-    Three levels of certainty are never blurred. ``likely_regret`` and ``likely_worst`` are the mean and the 95% quantile
-    of the relative regret for a person who answers as this one did and errs now and then. ``regret_bound`` is the
-    certificate: the share of the best possible gain that may be lost at most, for every preference consistent with the
-    answers (without the ``doubtful`` ones). ``robust_bound`` is the same if any one more of the answers were wrong.
-    They are None if a strategy cannot tell. All regrets are relative to gains over the reference.
+    Three levels of certainty are never blurred. ``likely_regret`` is the mean of the relative regret for a person who
+    answers as this one did, and ``likely_worst`` is "very likely" not exceeded: by at most 5% of the people whose answers
+    are wrong as often as the strategy allows for. ``regret_bound`` is the certificate: the share of the best possible gain
+    that may be lost at most, for every preference consistent with the answers (without the ``doubtful`` ones).
+    ``robust_bound`` is the same if any one more of the answers were wrong. They are None if a strategy cannot tell. All
+    regrets are relative to gains over the reference.
     """
 
     alternative: Alternative
     weights: Vector  # the estimated importance of each gain, summing to 1
     questions: int
-    reason: str  # why the asking stopped
+    reason: str  # why the asking stopped: a Reason, or a text of the strategy's own
     complete: bool = True  # whether the strategy asked all it wanted
     regret_bound: float | None = None
     robust_bound: float | None = None

@@ -208,8 +208,12 @@ def test_a_question_fits_the_first_screen_of_a_phone(browser: Browser, tmp_path:
             form, compared = page.locator("form.answers"), page.locator("section.compare")
             end, below = form.bounding_box(), compared.bounding_box()
             assert end is not None and end["y"] + end["height"] <= 844
-            assert below is not None and 0 <= below["y"] and below["y"] + below["height"] <= end["y"]  # nothing is hidden
-            main = "document.querySelector('form.answers').offsetTop + document.querySelector('form.answers').offsetHeight"
+            assert (
+                below is not None and below["y"] >= 0 and below["y"] + below["height"] <= end["y"]
+            )  # nothing is hidden
+            main = (
+                "document.querySelector('form.answers').offsetTop + document.querySelector('form.answers').offsetHeight"
+            )
             assert page.evaluate(main) <= 844
             details = page.locator("details.details")
             expect(details.locator(".pair")).to_be_hidden()

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Answer, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.model import Alternative, Answer, Item, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
 from tradeoff.presentation.problems import instructions, notes, sizes
-from tradeoff.presentation.result import certainty
+from tradeoff.presentation.result import alternative_name
 from tradeoff.presentation.stories import heaviest_first, path_words
 from tradeoff.problem import Presentable
 
@@ -83,8 +84,11 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "finished": finished,
         "complete": found.complete,
         "questions": found.questions,
-        "reason": found.reason,
-        "alternative": alternative_data(problem, found.alternative),
+        "reason": reason_words(found),
+        "alternative": alternative_data(problem, found.alternative) | named_data(problem, found.alternative),
+        "runner_up": None
+        if found.runner_up is None
+        else value_data(problem, found.runner_up) | named_data(problem, found.runner_up),
         "weights": by_name(problem, found.weights),
         "importance": None
         if found.importance is None
@@ -98,11 +102,19 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "likely_worst": finite(found.likely_worst),
         "target": finite(found.target),
         "expected_left": finite(found.expected_left),
-        "certainty": certainty(problem, found),
+        "certainty": certainty(problem.reference_name, found),
         "unidentified": list(found.unidentified),
         "doubtful": [int(number) for number in found.doubtful],
         "conflicts": list(conflicts),
     }
+
+
+def named_data(problem: Presentable, alternative: Alternative) -> Data:
+    """Return what an alternative is called; an item also has its index and labels."""
+    plan = alternative.plan
+    if isinstance(plan, Item):
+        return {"name": plan.name, "index": plan.index, "labels": dict(problem.labels_of(plan.name))}
+    return {"name": alternative_name(problem, alternative), "index": None, "labels": {}}
 
 
 def by_name(problem: Presentable, values: Vector) -> dict[str, float]:

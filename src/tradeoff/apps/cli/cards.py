@@ -12,12 +12,12 @@ from tradeoff.apps.cli.output import cell, table
 from tradeoff.model import Alternative, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
-from tradeoff.presentation.result import AnswerLine, result
+from tradeoff.presentation.result import AnswerLine, Given, answer_lines, result
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
 ARROW = " > "
-BAR = 30  # characters of a full bar
+BAR = 20  # characters of a full bar
 
 
 # --- stories ---------------------------------------------------------------------------------------------------------
@@ -83,8 +83,13 @@ def lottery_of(problem: Presentable, alternative: Alternative) -> Lottery:
 # --- the recommendation ----------------------------------------------------------------------------------------------
 
 
-def print_recommendation(out: Console, problem: Presentable, recommendation: Recommendation, finished: bool) -> None:
-    """Print the recommended plan in words, the importance of each objective, and how certain it is."""
+def print_recommendation(
+    out: Console, problem: Presentable, recommendation: Recommendation, finished: bool, given: Sequence[Given] = ()
+) -> None:
+    """Print the recommended plan in words, the importance of each objective, and how certain it is.
+
+    ``given`` are the answers, of which those that are probably slips are quoted.
+    """
     found = result(problem, recommendation, lottery_of(problem, recommendation.alternative), finished)
     out.print()
     out.rule(found.heading, align="left", style="dim", characters="-")
@@ -96,13 +101,28 @@ def print_recommendation(out: Console, problem: Presentable, recommendation: Rec
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
     for row, importance in zip(found.amounts, found.importance, strict=True):
-        bar = f"{'#' * round(BAR * importance.share)} {importance.percent}".strip()
-        made.add_row(cell(row.name), cell(row.amount), cell(bar if importance.matters else sentences.CANNOT_CHANGE))
+        made.add_row(cell(row.name), cell(row.amount), cell(f"{band_bar(importance.band)}{importance.words}"))
     out.print(made)
     out.print(cell(found.reason))
     for i, sentence in enumerate(found.certainty):
         out.print(cell(sentence, "" if i else "bold"))
     for sentence in filter(None, (found.runner_up, found.left_open)):
         out.print(cell(sentence))
-    if found.doubtful:
-        out.print(cell(f"{sentences.DOUBTFUL} answer {', '.join(map(str, found.doubtful))}."), style="yellow")
+    doubted = [line for line in answer_lines(problem, given, doubtful=found.doubtful) if line.doubtful]
+    if doubted:
+        out.print(sentences.DOUBTFUL, style="yellow")
+    for line in doubted:
+        print_answer(out, line)
+
+
+def band_bar(band: tuple[float, float] | None) -> str:
+    """Return a band of importance as a bar: from 0 to 100%, with what fits the answers marked.
+
+    >>> band_bar((0.5, 0.75)), band_bar(None)
+    ('|..........=====.....| ', '')
+    """
+    if band is None:
+        return ""
+    low = min(int(BAR * band[0]), BAR - 1)
+    high = max(min(-int(-BAR * band[1] // 1), BAR), low + 1)
+    return f"|{'.' * low}{'=' * (high - low)}{'.' * (BAR - high)}| "

@@ -42,6 +42,14 @@ STATE = {
     "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
 }
 
+NAMED = {
+    "gains": _list(NUMBER),
+    "average": _list(_ref("Amount")),
+    "name": {**TEXT, "description": "What the item or plan is called."},
+    "index": {"type": ["integer", "null"], "description": "The item's place in its catalogue."},
+    "labels": {"type": "object", "additionalProperties": TEXT},
+}
+
 SCHEMAS: dict[str, Schema] = {
     "Amount": _object({"objective": TEXT, "amount": NUMBER, "unit": TEXT, "goal": {"enum": ["max", "min"]}}),
     "Story": _object(
@@ -57,6 +65,8 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Alternative": _object({"gains": _list(NUMBER), "average": _list(_ref("Amount")), "stories": _list(_ref("Story"))}),
+    "Named": _object(NAMED),
+    "Recommended": _object({**NAMED, "stories": _list(_ref("Story"))}),
     "Question": _object(
         {
             "left": {"enum": ["first", "second"], "description": "Which alternative to show first."},
@@ -83,7 +93,8 @@ SCHEMAS: dict[str, Schema] = {
             "complete": FLAG,
             "questions": WHOLE,
             "reason": TEXT,
-            "alternative": _ref("Alternative"),
+            "alternative": _ref("Recommended"),
+            "runner_up": {"oneOf": [{"type": "null"}, _ref("Named")]},
             "weights": {"type": "object", "additionalProperties": NUMBER},
             "importance": {"type": ["object", "null"], "additionalProperties": _list(NUMBER)},
             "regret_bound": SHARE,
@@ -91,7 +102,7 @@ SCHEMAS: dict[str, Schema] = {
             "likely_regret": SHARE,
             "likely_worst": SHARE,
             "target": SHARE,
-            "expected_left": {**SHARE, "description": "About how many more questions to the target."},
+            "expected_left": {**SHARE, "description": "About how many questions are still to come, this one included."},
             "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
             "unidentified": _list(TEXT),
             "doubtful": _list(WHOLE),
