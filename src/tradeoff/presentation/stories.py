@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -70,7 +70,8 @@ class Story:
 def heaviest_first(lottery: Lottery) -> Lottery:
     """Return the lottery with its trajectories in the order a person reads them: the largest share first."""
     order = np.argsort(-lottery.weights, kind="stable")
-    return Lottery(lottery.objectives, lottery.weights[order], tuple(lottery.trajectories[i] for i in order))
+    told = tuple(lottery.trajectories[i] for i in order)
+    return replace(lottery, weights=lottery.weights[order], trajectories=told)
 
 
 def is_certain(lottery: Lottery) -> bool:

@@ -352,8 +352,12 @@ class MDP(ScaledProblem):
         """Return how likely each state is after a step, given how likely it is before and the chances of choices."""
         return self.solver.next_distribution(self.layer(step), chance, now)
 
-    def show(self, alternative: Alternative, *, method: Method = "expand") -> Lottery:
-        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
+    def show(self, alternative: Alternative, *, method: Method = "faithful") -> Lottery:
+        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value.
+
+        Of the many choices of trajectories, ``"faithful"`` takes one whose outcomes are spread like the plan's own, and
+        ``"expand"`` and ``"flow"`` take those of the paper's Algorithms 4 and 5.
+        """
         plan = self.plan(alternative.plan)
         lottery = represent(self, plan, method=method, fits=lambda size: size <= memory_limit() // 2)
         gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
