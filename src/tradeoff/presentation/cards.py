@@ -11,8 +11,9 @@ import numpy as np
 from tradeoff.model import Alternative, Lottery, Objective
 from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
 from tradeoff.presentation.problems import goal, labels
+from tradeoff.presentation.risk import Risk, basis, risks
 from tradeoff.presentation.sentences import question_lead
-from tradeoff.presentation.stories import Story, common_total, is_certain, stories
+from tradeoff.presentation.stories import Story, are_frequencies, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
@@ -23,12 +24,14 @@ SAME = 1e-9  # of the scale or of the amounts: a difference that is only roundin
 
 @dataclass(frozen=True)
 class Card:
-    """One alternative: the ways things can go, and how often each does."""
+    """One alternative: some of the ways things can go, and what really happens how often."""
 
     title: str  # what it is called, where one name says it all
     stories: tuple[Story, ...]
-    counts: tuple[int, ...]  # how many of the total each story stands for; none where nothing is shared out
+    counts: tuple[int, ...]  # how many of the total times each story happens; none where that is not so simple
     total: int | None
+    risks: tuple[Risk, ...] = ()  # how each objective really comes out; none where nothing is left to chance
+    basis: str = ""  # what the risks rest on
 
     @property
     def summary(self) -> str:
@@ -92,8 +95,9 @@ def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
     only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
     title = one_line(only.states[0]) if only is not None and len(only.states) == 1 else ""
-    counts = () if total is None else tuple(share_counts(lottery.weights, total))
-    return Card(title, told, counts, total)
+    often = total is not None and are_frequencies(lottery)
+    counts = tuple(share_counts(lottery.weights, total)) if often and total is not None else ()
+    return Card(title, told, counts, total if often else None, risks(lottery), basis(lottery))
 
 
 def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:

@@ -11,6 +11,7 @@ from tradeoff.model import Alternative, Answer, Lottery, Objective, Question, Re
 from tradeoff.presentation.numbers import share_counts, share_total
 from tradeoff.presentation.problems import instructions, notes, sizes
 from tradeoff.presentation.result import certainty
+from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.stories import heaviest_first, path_words
 from tradeoff.problem import Presentable
 
@@ -42,9 +43,33 @@ def value_data(problem: Presentable, alternative: Alternative) -> Data:
 
 
 def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
-    """Return an alternative with the stories it can lead to, the largest share first."""
-    return value_data(problem, alternative) | {
-        "stories": stories_data(heaviest_first(lottery or problem.show(alternative)))
+    """Return an alternative with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
+    shown = heaviest_first(lottery or problem.show(alternative))
+    return value_data(problem, alternative) | {"stories": stories_data(shown), "risk": risk_data(shown)}
+
+
+def risk_data(lottery: Lottery) -> Data | None:
+    """Return how each objective really comes out; None where nothing is left to chance."""
+    truth, found = lottery.truth, risks(lottery)
+    if truth is None or not found:
+        return None
+    shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+    return {
+        "rollouts": truth.rollouts,
+        "error": truth.error,
+        "basis": basis(lottery),
+        "objectives": [
+            {
+                "objective": o.name,
+                "unit": o.unit,
+                "goal": o.goal,
+                "words": one.words,
+                "quantiles": dict(zip(map(str, shares), truth.quantiles(j, shares).tolist(), strict=True)),
+                "dots": list(one.dots),
+                "range": None if truth.range is None else truth.range[:, j].tolist(),
+            }
+            for j, (o, one) in enumerate(zip(lottery.objectives, found, strict=True))
+        ],
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Trajectory, Vector
-from tradeoff.presentation.numbers import NOISE, ROUNDING, amount, share_total, share_words
+from tradeoff.presentation.numbers import NOISE, ROUNDING, amount, chance, share_percentages, share_total
 from tradeoff.presentation.text import one_line
 
 # A state and the action taken there; None where the path ends.
@@ -50,7 +50,8 @@ class Repeat:
 class Story:
     """One way things can go."""
 
-    share: str  # how often; "" where nothing is left to chance
+    share: str  # its weight in the average, or how often it happens where that is the same; "" where it is the only one
+    chance: str  # how often exactly this happens; "" where the share says it, or nothing is left to chance
     like_above: bool  # whether only what differs from the story above is told
     parts: tuple[Repeat, ...]
     amounts: tuple[tuple[str, str], ...]  # objective and amount; none where the average says it
@@ -93,7 +94,7 @@ def stories(lottery: Lottery, total: int | None) -> tuple[Story, ...]:
     a ``total`` to count shares out of, a story has no share and no amounts: the average says it.
     """
     count = len(lottery.trajectories)
-    shares = share_words(lottery.weights, total) if total is not None else [""] * count
+    shares, chances = share_words(lottery, total), chance_words(lottery)
     amounts = outcomes(lottery) if total is not None else [()] * count
     paths = [[_safe(step) for step in steps_of(trajectory)] for trajectory in lottery.trajectories]
     told = []
@@ -102,8 +103,29 @@ def stories(lottery: Lottery, total: int | None) -> tuple[Story, ...]:
         steps, above = ([_told(p, t, paths) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
         if begin and _within(steps, above):  # what did not happen is not seen unless all of it is told
             begin, steps = 0, [_told(path, t, paths) for t in range(len(path))]
-        told.append(Story(shares[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
+        told.append(Story(shares[i], chances[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
     return tuple(told)
+
+
+def are_frequencies(lottery: Lottery) -> bool:
+    """Return whether the stories are all that can happen, so that each one's weight is also how often it happens."""
+    chances = np.array([trajectory.probability for trajectory in lottery.trajectories])
+    return bool(np.abs(chances - lottery.weights).max() <= ROUNDING)
+
+
+def share_words(lottery: Lottery, total: int | None) -> list[str]:
+    """Return what each story counts for: how often it happens where that is known, otherwise its weight in the average."""
+    if total is None:
+        return [""] * len(lottery.trajectories)
+    words = share_percentages(lottery.weights, total)
+    return [f"{one} of the time" if are_frequencies(lottery) else f"weight {one}" for one in words]
+
+
+def chance_words(lottery: Lottery) -> list[str]:
+    """Return how often exactly each story happens; "" where its share says that already."""
+    if are_frequencies(lottery):
+        return [""] * len(lottery.trajectories)
+    return [f"exactly this happens {chance(trajectory.probability)} of the time" for trajectory in lottery.trajectories]
 
 
 def outcomes(lottery: Lottery) -> list[tuple[tuple[str, str], ...]]:
@@ -115,13 +137,6 @@ def outcomes(lottery: Lottery) -> list[tuple[tuple[str, str], ...]]:
 def average(lottery: Lottery) -> tuple[tuple[str, str], ...]:
     """Return the name of each objective and its average amount."""
     return _amounts(lottery, lottery.average, np.abs(lottery.outcomes).max(axis=0))
-
-
-def worst_and_best(lottery: Lottery) -> list[tuple[str, str]]:
-    """Return the worst and the best amount of each objective among the stories."""
-    gains = lottery.outcomes * [o.sign for o in lottery.objectives]
-    told, ends = outcomes(lottery), zip(gains.argmin(axis=0), gains.argmax(axis=0), strict=True)
-    return [(told[low][j][1], told[high][j][1]) for j, (low, high) in enumerate(ends)]
 
 
 def _amounts(lottery: Lottery, outcome: Vector, reach: Vector) -> tuple[tuple[str, str], ...]:

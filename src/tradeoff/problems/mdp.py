@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -41,7 +42,7 @@ from tradeoff.problems.policies import Deterministic, Following, Stochastic
 from tradeoff.problems.ram import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
 from tradeoff.problems.solver import Solver, Weights
-from tradeoff.representation import Method, represent
+from tradeoff.representation import Method, distribution, represent
 
 
 class MDP(ScaledProblem):
@@ -368,7 +369,7 @@ class MDP(ScaledProblem):
                 f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
                 f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
             )
-        return lottery
+        return lottery if lottery.truth is not None else replace(lottery, truth=distribution(self, plan))
 
     def alternative(self, policy: object) -> Alternative:
         """Return a policy, given in any accepted form, as an alternative."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
+from tradeoff.model import Lottery, Mixture, Objective, Outcomes, Plan, Trajectory, Vector
 from tradeoff.representation.compression import compress
 from tradeoff.representation.process import Following, Paths, Process, path_probability, trajectories
 
-__all__ = ["Method", "compress", "mix", "parts_of", "represent"]
+__all__ = ["Method", "compress", "distribution", "mix", "parts_of", "represent"]
 
 Method: TypeAlias = Literal["faithful", "expand", "flow"]
 
@@ -64,6 +64,14 @@ def represent(
     from tradeoff.representation.faithful import most_faithful
 
     return most_faithful(process, followings, hypothetical, lottery, value)
+
+
+def distribution(process: Process, policy: object) -> Outcomes:
+    """Return how the outcomes of a policy or mixture are distributed: exactly, or as rollouts of it are."""
+    from tradeoff.representation.outcomes import outcomes_of
+
+    parts = parts_of(process.plan(policy))
+    return outcomes_of(process, [(p, process.follow(part) if process.can_follow(part) else None) for p, part in parts])
 
 
 def paths_of(
