@@ -324,6 +324,7 @@ class Situation(NamedTuple):
     state: str
     action: str
     probability: float
+    free: bool = True  # whether something else could be done there
 
 
 @dataclass(frozen=True)
@@ -332,7 +333,8 @@ class Details:
 
     labels: Mapping[str, str] = field(default_factory=dict)  # texts to show beside an item
     lines: tuple[str, ...] = ()  # what to do, line by line
-    situations: tuple[Situation, ...] = ()  # the likeliest situations of a policy, in order of time
+    situations: tuple[Situation, ...] = ()  # the situations of a policy in order of time: all, or the likeliest of many
+    complete: bool = True  # whether these are all that can be reached
 
 
 class Answer(Enum):

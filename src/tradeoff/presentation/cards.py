@@ -92,7 +92,9 @@ class Pair:
 
 def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
-    told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
+    told = tuple(
+        replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total, problem.wording)
+    )
     only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
     title = one_line(only.states[0]) if only is not None and len(only.states) == 1 else ""
     often = total is not None and are_frequencies(lottery)

@@ -14,6 +14,7 @@ from tradeoff.presentation.result import certainty
 from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.stories import heaviest_first, path_words
 from tradeoff.problem import Presentable
+from tradeoff.wording import Wording
 
 Data = dict[str, Any]
 
@@ -45,7 +46,10 @@ def value_data(problem: Presentable, alternative: Alternative) -> Data:
 def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
     """Return an alternative with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
     shown = heaviest_first(lottery or problem.show(alternative))
-    return value_data(problem, alternative) | {"stories": stories_data(shown), "risk": risk_data(shown)}
+    return value_data(problem, alternative) | {
+        "stories": stories_data(shown, problem.wording),
+        "risk": risk_data(shown),
+    }
 
 
 def risk_data(lottery: Lottery) -> Data | None:
@@ -73,7 +77,7 @@ def risk_data(lottery: Lottery) -> Data | None:
     }
 
 
-def stories_data(lottery: Lottery) -> list[Data]:
+def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
     """Return the trajectories of a lottery."""
     total = share_total(lottery.weights)
     return [
@@ -82,7 +86,7 @@ def stories_data(lottery: Lottery) -> list[Data]:
             "count": count,
             "of": total,
             "probability": float(trajectory.probability),
-            "words": path_words(trajectory),
+            "words": path_words(trajectory, wording),
             "states": list(trajectory.states),
             "actions": list(trajectory.actions),
             "outcome": amounts_data(lottery.objectives, trajectory.outcome.tolist()),

@@ -13,10 +13,12 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Trajectory, Vector
 from tradeoff.presentation.numbers import NOISE, ROUNDING, amount, chance, share_percentages, share_total
 from tradeoff.presentation.text import one_line
+from tradeoff.wording import Wording
 
 # A state and the action taken there; None where the path ends.
 Step: TypeAlias = tuple[str, str | None]
 
+PLAIN = Wording()
 LONGEST_CYCLE = 3  # steps; readers do not recognise longer ones
 
 
@@ -87,22 +89,22 @@ def common_total(*lotteries: Lottery) -> int | None:
     return share_total(*(lottery.weights for lottery in lotteries))
 
 
-def stories(lottery: Lottery, total: int | None) -> tuple[Story, ...]:
+def stories(lottery: Lottery, total: int | None, wording: Wording = PLAIN) -> tuple[Story, ...]:
     """Return the trajectories as stories; one that begins like the story above tells only what then differs.
 
-    A state is named where chance decided between trajectories, and at the end; elsewhere the actions say it all. Without
-    a ``total`` to count shares out of, a story has no share and no amounts: the average says it.
+    A state is named where chance decided between trajectories, by what chance decided, and at the end; elsewhere the
+    actions say it all. Without a ``total`` to count shares out of, a story has no share and no amounts: the average says it.
     """
     count = len(lottery.trajectories)
     shares, chances = share_words(lottery, total), chance_words(lottery)
     amounts = outcomes(lottery) if total is not None else [()] * count
-    paths = [[_safe(step) for step in steps_of(trajectory)] for trajectory in lottery.trajectories]
+    paths = [steps_of(trajectory) for trajectory in lottery.trajectories]
     told = []
     for i, (path, trajectory) in enumerate(zip(paths, lottery.trajectories, strict=True)):
         begin = _common(paths[i - 1], path) if i else 0
-        steps, above = ([_told(p, t, paths) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
+        steps, above = ([_told(p, t, paths, wording) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
         if begin and _within(steps, above):  # what did not happen is not seen unless all of it is told
-            begin, steps = 0, [_told(path, t, paths) for t in range(len(path))]
+            begin, steps = 0, [_told(path, t, paths, wording) for t in range(len(path))]
         told.append(Story(shares[i], chances[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
     return tuple(told)
 
@@ -117,8 +119,9 @@ def share_words(lottery: Lottery, total: int | None) -> list[str]:
     """Return what each story counts for: how often it happens where that is known, otherwise its weight in the average."""
     if total is None:
         return [""] * len(lottery.trajectories)
-    words = share_percentages(lottery.weights, total)
-    return [f"{one} of the time" if are_frequencies(lottery) else f"weight {one}" for one in words]
+    if are_frequencies(lottery):
+        return [f"{chance(trajectory.probability)} of the time" for trajectory in lottery.trajectories]
+    return [f"weight {one}" for one in share_percentages(lottery.weights, total)]
 
 
 def chance_words(lottery: Lottery) -> list[str]:
@@ -160,24 +163,29 @@ def _within(steps: Sequence[Step], others: Sequence[Step]) -> bool:
     return all(step in left for step in steps)
 
 
-def _told(path: Sequence[Step], t: int, paths: Iterable[Sequence[Step]]) -> Step:
+def _told(path: Sequence[Step], t: int, paths: Iterable[Sequence[Step]], wording: Wording) -> Step:
     state, action = path[t]
+    parts = wording.parts(state)
     # A path without any action is the reference: that it begins elsewhere says nothing about this one.
     others = [p for p in paths if len(p) > t and p[:t] == path[:t] and p[0][1] is not None]
-    by_chance = any(p[t][0] != state for p in others)
-    return (state if by_chance or action is None else "", action)
+    elsewhere = [wording.parts(p[t][0]) for p in others if p[t][0] != state]
+    if not elsewhere and action is not None:
+        return _safe(("", action))
+    decided = [words for name, words in parts.items() if any(other.get(name) != words for other in elsewhere)]
+    return _safe((", ".join(decided if decided and action is not None else parts.values()), action))
 
 
 # --- paths -----------------------------------------------------------------------------------------------------------
 
 
-def path_words(trajectory: Trajectory) -> list[str]:
+def path_words(trajectory: Trajectory, wording: Wording = PLAIN) -> list[str]:
     """Return a trajectory as steps a person reads, repeats folded; a last state without an action stands alone.
 
     >>> path_words(Trajectory(("home", "kerb", "kerb", "work"), ("call", "wait", "wait"), 1.0, [0.0]))
     ['home: call', 'kerb: wait (2 times)', 'work']
     """
-    return [part.words() for part in fold([_safe(step) for step in steps_of(trajectory)])]
+    said = [_safe((wording.words(state), action)) for state, action in steps_of(trajectory)]
+    return [part.words() for part in fold(said)]
 
 
 def steps_of(trajectory: Trajectory) -> list[Step]:

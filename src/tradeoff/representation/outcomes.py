@@ -13,7 +13,7 @@ from tradeoff.representation.process import Following, Int, Paths, Process, bran
 
 ENUMERATED = 4_000  # distinct (state, outcome so far) pairs up to which a plan is enumerated
 ROLLOUTS = 4_000  # rollouts where it is not; a frequency is then off by more than 1.6 points at most 1 time in 20
-SWEPT = 2_000_000  # branches up to which the least and the greatest outcome are worked out
+SWEPT = 500_000  # branches up to which the least and the greatest outcome are worked out
 MERGED = 2.0**-40  # of the largest outcome: sums that differ by less are the same sum, added up in another order
 
 Parts = Sequence[tuple[float, Following | None]]  # a mixture: shares and policies; None stands for the reference
@@ -124,7 +124,9 @@ def _range(process: Process, following: Following) -> Matrix | None:
         if total > SWEPT:
             return None
         taken.append((row[parent], choice[parent], branch))
-        reached.append(np.unique(layer.target[branch]).astype(np.int64))
+        seen = np.zeros(len(process.start), dtype=bool)
+        seen[layer.target[branch]] = True
+        reached.append(np.flatnonzero(seen))
     # Both ends at once: the greatest of the amounts, and of the amounts with their signs turned.
     after = np.zeros((len(reached[-1]), 2 * len(process.objectives)))
     for step in reversed(range(process.horizon)):

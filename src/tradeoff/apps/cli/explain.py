@@ -105,7 +105,7 @@ def print_explanation(problem: Presentable, lottery: Lottery) -> None:
         out.print()
         if share:
             out.print(cell(share, "bold"))
-        for step in path_words(trajectory):
+        for step in path_words(trajectory, problem.wording):
             out.print(cell(indented(step, "  - ", out.width)))
         if share:
             items = ", ".join(f"{name} {amount}".replace(" ", JOINED) for name, amount in amounts)
