@@ -9,6 +9,7 @@ from typing import Any
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Answer, Lottery, Objective, Question, Recommendation, Vector
 from tradeoff.presentation.numbers import share_counts, share_total
+from tradeoff.presentation.plans import guide, plan_name, plan_names
 from tradeoff.presentation.problems import instructions, notes, sizes
 from tradeoff.presentation.result import certainty
 from tradeoff.presentation.risk import basis, risks
@@ -43,13 +44,26 @@ def value_data(problem: Presentable, alternative: Alternative) -> Data:
     return {"gains": alternative.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
 
 
-def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
+def alternative_data(
+    problem: Presentable, alternative: Alternative, lottery: Lottery | None = None, name: str | None = None
+) -> Data:
     """Return an alternative with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
     shown = heaviest_first(lottery or problem.show(alternative))
-    return value_data(problem, alternative) | {
+    return {
+        "name": plan_name(problem, alternative) if name is None else name,
+        **value_data(problem, alternative),
         "stories": stories_data(shown, problem.wording),
         "risk": risk_data(shown),
     }
+
+
+def guide_data(problem: Presentable, alternative: Alternative) -> Data | None:
+    """Return how to follow a plan; None for an item."""
+    found = guide(problem, alternative)
+    if found is None:
+        return None
+    rules = [{"when": rule.when, "do": rule.do} for rule in found.rules]
+    return {"name": found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
 
 
 def risk_data(lottery: Lottery) -> Data | None:
@@ -99,10 +113,11 @@ def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
 
 def question_data(problem: Presentable, question: Question, left: str) -> Data:
     """Return a question; ``left`` says which alternative is shown as A."""
+    first, second = plan_names(problem, question.first, question.second)
     return {
         "left": left,
-        "first": alternative_data(problem, question.first),
-        "second": alternative_data(problem, question.second),
+        "first": alternative_data(problem, question.first, name=first),
+        "second": alternative_data(problem, question.second, name=second),
     }
 
 
@@ -114,6 +129,8 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "questions": found.questions,
         "reason": found.reason,
         "alternative": alternative_data(problem, found.alternative),
+        "guide": guide_data(problem, found.alternative),
+        "runner_up": None if found.runner_up is None else _runner_up(problem, found.alternative, found.runner_up),
         "weights": by_name(problem, found.weights),
         "importance": None
         if found.importance is None
@@ -132,6 +149,10 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "doubtful": [int(number) for number in found.doubtful],
         "conflicts": list(conflicts),
     }
+
+
+def _runner_up(problem: Presentable, best: Alternative, next_best: Alternative) -> Data:
+    return {"name": plan_names(problem, best, next_best)[1], **value_data(problem, next_best)}
 
 
 def by_name(problem: Presentable, values: Vector) -> dict[str, float]:
@@ -172,12 +193,15 @@ def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
 
 def solution_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
     """Return the best plan for stated weights, and what to do."""
-    return plan_data(problem, weights, best) | instructions(problem, best)
+    return plan_data(problem, weights, best) | instructions(problem, best) | {"guide": guide_data(problem, best)}
 
 
 def explanation_data(problem: Presentable, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
     """Return the best plan for stated weights, and the stories it can lead to."""
-    return plan_data(problem, weights, best) | {"alternative": alternative_data(problem, best, lottery)}
+    return plan_data(problem, weights, best) | {
+        "alternative": alternative_data(problem, best, lottery),
+        "guide": guide_data(problem, best),
+    }
 
 
 def problem_data(problem: Presentable) -> Data:
@@ -189,6 +213,7 @@ def problem_data(problem: Presentable) -> Data:
                 "name": o.name,
                 "unit": o.unit,
                 "goal": o.goal,
+                "description": o.description,
                 "best": float(problem.ideal[j]),
                 "worst": float(problem.nadir[j]),
                 "reference": float(problem.origin[j]),

@@ -10,6 +10,7 @@ from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendatio
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
 from tradeoff.presentation.numbers import amount_pair, counted, percent, percent_up
+from tradeoff.presentation.plans import Guide, guide, plan_names
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -52,6 +53,7 @@ class Result:
     runner_up: str
     doubtful: tuple[int, ...]  # numbers of answers that are probably slips
     left_open: str  # which importances stayed open, as a sentence; ""
+    guide: Guide | None  # how to follow the plan; None for an item
 
 
 def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
@@ -73,6 +75,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         runner_up=_runner_up(problem, recommendation),
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
+        guide=guide(problem, recommendation.alternative),
     )
 
 
@@ -97,7 +100,8 @@ def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
         return ""
     found = changes(problem, recommendation.alternative, recommendation.runner_up, least=NOTICEABLE)
     told = [f"{one_line(o.name)} {change}" for o, change in zip(problem.objectives, found, strict=True) if change]
-    return f"The next best plan for you would mean: {', '.join(told)}." if told else ""
+    _, name = plan_names(problem, recommendation.alternative, recommendation.runner_up)
+    return f"The next best plan for you, “{name}”, would mean: {', '.join(told)}." if told else ""
 
 
 # --- certainty -------------------------------------------------------------------------------------------------------

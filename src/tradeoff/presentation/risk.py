@@ -19,7 +19,7 @@ from tradeoff.presentation.text import one_line
 DOTS = 20  # quantiles that are drawn: each stands for 1 time in 20
 BAD = 1 / DOTS  # how rare the bad end is that is put into words
 EXACT = 1e-9  # a chance this near to what is said of it is exactly that
-DIGITS = 3  # of an amount below 1,000, as amounts are shown
+DIGITS, LARGE = 3, 1e7  # digits of an amount below 1,000 or from here on, as amounts are shown; whole numbers between
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ def _rounded_down(number: float) -> float:
     """Return a number rounded towards minus infinity, with as many digits as amounts are shown with."""
     if number == 0 or not math.isfinite(number):
         return number
-    places = 0 if abs(number) >= 1000 else DIGITS - 1 - math.floor(math.log10(abs(number)))
+    whole = 1000 <= abs(number) < LARGE
+    places = 0 if whole else DIGITS - 1 - math.floor(math.log10(abs(number)))
     down = math.floor(number * 10.0**places * (1 + math.copysign(1e-12, number))) / 10.0**places
     return number if abs(down - number) <= 1e-11 * abs(number) else down
 

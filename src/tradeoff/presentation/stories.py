@@ -121,7 +121,7 @@ def share_words(lottery: Lottery, total: int | None) -> list[str]:
         return [""] * len(lottery.trajectories)
     if are_frequencies(lottery):
         return [f"{chance(trajectory.probability)} of the time" for trajectory in lottery.trajectories]
-    return [f"weight {one}" for one in share_percentages(lottery.weights, total)]
+    return [f"weight {one}" for one in share_percentages(lottery.weights, 100)]
 
 
 def chance_words(lottery: Lottery) -> list[str]:

@@ -15,6 +15,7 @@ from tradeoff.model import Alternative, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card, ComparisonRow, pair
 from tradeoff.presentation.numbers import counted
+from tradeoff.presentation.plans import Guide
 from tradeoff.presentation.result import AnswerLine, result
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
@@ -54,7 +55,7 @@ def _filled(story: Story, head: int, tail: int, width: int) -> list[str]:
 
 def outcome_lines(story: Story, width: int) -> list[str]:
     """Return what a story comes to, as lines that keep an amount with its name."""
-    items = [f"{name} {amount}" for name, amount in story.amounts]
+    items = [f"{name} {amount}" for name, amount in story.amounts] + ([story.chance] if story.chance else [])
     return filled([f"{item}," for item in items[:-1]] + items[-1:], width)
 
 
@@ -149,6 +150,16 @@ def _lottery(problem: Presentable, alternative: Alternative) -> Lottery:
 # --- the recommendation ----------------------------------------------------------------------------------------------
 
 
+def print_guide(out: Console, guide: Guide) -> None:
+    """Print what to do when."""
+    out.print(cell(guide.lead, "bold"))
+    for line in guide.lines:
+        for i, text in enumerate(filled(line.split(" "), max(out.width - 4, 20))):
+            out.print(cell(f"{'    ' if i else '  - '}{text}"))
+    if guide.covered:
+        out.print(cell(guide.covered, "dim"))
+
+
 def print_recommendation(out: Console, problem: Presentable, recommendation: Recommendation, finished: bool) -> None:
     """Print the recommended plan in words, the importance of each objective, and how certain it is."""
     found = result(problem, recommendation, _lottery(problem, recommendation.alternative), finished)
@@ -160,6 +171,8 @@ def print_recommendation(out: Console, problem: Presentable, recommendation: Rec
     for story in found.card.stories:
         if story.labels:
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
+    if found.guide is not None:
+        print_guide(out, found.guide)
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
     for row, importance in zip(found.amounts, found.importance, strict=True):
         bar = f"{'#' * round(BAR * importance.share)} {importance.percent}".strip()

@@ -51,7 +51,7 @@ def explain(source: Source, weights: str, method: str | None, svg: Path | None, 
     if as_json:
         emit(explanation_data(loaded, vector, best, lottery))
     else:
-        print_explanation(loaded, lottery)
+        print_explanation(loaded, best, lottery)
 
 
 def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> Lottery:
@@ -82,8 +82,10 @@ def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) 
     click.echo(f"written: {without_controls(str(path))}", err=True)
 
 
-def print_explanation(problem: Presentable, lottery: Lottery) -> None:
-    """Print each story, then the average and how the amounts really vary."""
+def print_explanation(problem: Presentable, best: Alternative, lottery: Lottery) -> None:
+    """Print what to do when and each story, then the average and how the amounts really vary."""
+    from tradeoff.apps.cli.cards import print_guide
+    from tradeoff.presentation.plans import guide
     from tradeoff.presentation.risk import basis, risks, strip_key
     from tradeoff.presentation.sentences import plan_lead
     from tradeoff.presentation.stories import (
@@ -100,6 +102,10 @@ def print_explanation(problem: Presentable, lottery: Lottery) -> None:
     total = common_total(lottery)
     said = zip(share_words(lottery, total), chance_words(lottery), strict=True)
     out.print(cell(f"The best plan: {problem.title}", "bold"))
+    followed = guide(problem, best)
+    if followed is not None:
+        print_guide(out, followed)
+        out.print()
     out.print(cell(plan_lead(lottery)))
     for (share, chance), trajectory, amounts in zip(said, lottery.trajectories, outcomes(lottery), strict=True):
         out.print()

@@ -94,8 +94,21 @@ SCHEMAS: dict[str, Schema] = {
             "objectives": _list(_ref("Spread")),
         }
     ),
+    "Guide": _object(
+        {
+            "name": {**TEXT, "description": "What the plan is called."},
+            "lead": TEXT,
+            "rules": {
+                **_list(_object({"when": TEXT, "do": TEXT})),
+                "description": "What to do when, the likeliest first; an empty ``when`` is always.",
+            },
+            "covered": {**TEXT, "description": "How much the rules cover, as a sentence; empty where it is all."},
+        }
+    ),
+    "RunnerUp": _object({"name": TEXT, "gains": _list(NUMBER), "average": _list(_ref("Amount"))}),
     "Alternative": _object(
         {
+            "name": {**TEXT, "description": "What it is called; different for the two sides of a question."},
             "gains": _list(NUMBER),
             "average": _list(_ref("Amount")),
             "stories": _list(_ref("Story")),
@@ -132,6 +145,11 @@ SCHEMAS: dict[str, Schema] = {
             "questions": WHOLE,
             "reason": TEXT,
             "alternative": _ref("Alternative"),
+            "guide": {
+                "oneOf": [{"type": "null"}, _ref("Guide")],
+                "description": "How to follow the plan; null for an item, which is simply taken.",
+            },
+            "runner_up": {"oneOf": [{"type": "null"}, _ref("RunnerUp")], "description": "The next best plan."},
             "weights": {"type": "object", "additionalProperties": NUMBER},
             "importance": {"type": ["object", "null"], "additionalProperties": _list(NUMBER)},
             "regret_bound": SHARE,
