@@ -13,7 +13,8 @@ from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, ca
 from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
 from tradeoff.presentation.numbers import amount_pair, percent
-from tradeoff.presentation.stories import common_total, heaviest_first, is_certain
+from tradeoff.presentation.plans import Guide, guide, plan_names
+from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, shares_of
@@ -51,6 +52,7 @@ class Result:
     runner_up: str
     doubtful: tuple[int, ...]  # numbers of answers that are probably slips
     left_open: str  # which importances stayed open, as a sentence; ""
+    guide: Guide | None  # how to follow the plan; None for an item
 
 
 def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
@@ -72,6 +74,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         runner_up=_runner_up(problem, recommendation),
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
+        guide=guide(problem, recommendation.alternative),
     )
 
 
@@ -97,14 +100,8 @@ def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
         return ""
     found = changes(problem, recommendation.alternative, other, least=NOTICEABLE)
     told = [f"{one_line(o.name)} {change}" for o, change in zip(problem.objectives, found, strict=True) if change]
-    name = alternative_name(problem, other)
-    same = name == alternative_name(problem, recommendation.alternative)  # plans that begin alike
-    return f"The next best plan for you{'' if same else f', {name}'}, would mean: {', '.join(told)}." if told else ""
-
-
-def alternative_name(problem: Presentable, alternative: Alternative) -> str:
-    """Return what an alternative is called in a sentence."""
-    return plan_name(heaviest_first(problem.show(alternative)))
+    _, name = plan_names(problem, recommendation.alternative, other)
+    return f"The next best plan for you, “{name}”, would mean: {', '.join(told)}." if told else ""
 
 
 # --- importance ------------------------------------------------------------------------------------------------------

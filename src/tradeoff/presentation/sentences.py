@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tradeoff.model import Answer, Lottery
-from tradeoff.presentation.numbers import share_total
-from tradeoff.presentation.stories import is_certain
+from tradeoff.presentation.stories import are_frequencies, is_certain
 
 QUESTION = "Which would you rather have, A or B?"
 WELCOME = "You are shown two alternatives at a time. Say which you would rather have."
@@ -65,21 +64,28 @@ def question_lead(left: Lottery, right: Lottery) -> str:
     """Return how the two sides of a question are to be read; "" where neither leaves anything to chance."""
     if len(left.trajectories) == len(right.trajectories) == 1:
         return ""
-    return f"Imagine doing each {share_total(left.weights, right.weights):,} times; on average it comes to this:"
+    if are_frequencies(left) and are_frequencies(right):
+        return "These are all the ways each can go, and how often:"
+    return "These are some of the ways each can go; by their weights they come to exactly its average:"
 
 
 def plan_lead(lottery: Lottery) -> str:
     """Return how the stories of one plan are to be read."""
-    if len(lottery.trajectories) > 1:
-        return f"Imagine doing this {share_total(lottery.weights):,} times. On average, it comes to the same as this:"
-    return "This is what happens, every time:" if is_certain(lottery) else "On average, it comes to the same as this:"
+    if is_certain(lottery):
+        return "This is what happens, every time:"
+    if are_frequencies(lottery):
+        return "These are all the ways it can go, and how often:"
+    if len(lottery.trajectories) == 1:
+        return "This is one of the ways it can go; the average is the same:"
+    return "These are some of the ways it can go; by their weights they come to exactly its average:"
 
 
 def explanation(reference: str) -> list[str]:
     """Return how questions are to be read and why they are asked, in paragraphs; gains are counted from the reference."""
     return [
-        "What happens under a plan also depends on chance. Each plan is told as a few ways it can go, with how often: "
-        '"30% (30 of 100)". These sum it up, so that the averages below them are exact.',
+        "What happens under a plan also depends on chance. Each plan is told as a few of the ways it can go. The weight of "
+        "each says how much it counts in the plan's average, which is exact; how often exactly this happens is said beside "
+        'it. How much the amounts really vary is said like this: "1 in 20 times 96 min or more".',
         "Why such questions? What you give up for what shows how much each objective matters to you. At the end you see "
         "that as percentages, counted for the whole way from the worst to the best amount of each objective.",
         f'Gains are counted from "{reference}", which is there only for comparison. "Within 4% of the best plan for you" '
