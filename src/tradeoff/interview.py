@@ -108,16 +108,13 @@ class Interview:
     def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
         self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
         self.state = LogState(header)  # what the log says
-        self.thinking: Callable[[], AbstractContextManager[Any]] = (
-            contextlib.nullcontext
-        )  # entered around every computation
+        # Entered around every computation.
+        self.thinking: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
         self._spec, self._clock = spec, clock
         self._events: list[Event] = [written]
         self._resumed = False
-        # The strategy may be behind the log.
-        self._unseen: deque[tuple[int, LogEvent]] = (
-            deque()
-        )  # events that it has not seen, with their position in the log
+        # The strategy may be behind the log: events that it has not seen, with their position there.
+        self._unseen: deque[tuple[int, LogEvent]] = deque()
         self._answers: list[Record] = []  # those not taken back
         self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask

@@ -117,19 +117,9 @@ def _arrange() -> Callable[..., Any]:
         )
     )
     def arrange_blocks(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        choice_out: Array,
-        slot: Array,
-        target_out: Array,
-        prob_out: Array,
-        width_out: Array,
-        choice_end: Array,
-        state_out: Array,
-        state_end: Array,
-    ) -> Any:
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, choice_out: Array, slot: Array,
+        target_out: Array, prob_out: Array, width_out: Array, choice_end: Array, state_out: Array, state_end: Array,
+    ) -> Any:  # fmt: skip
         """Fill an arrangement and return the scratch it needs: two counting sorts in every block."""
         states = state_ptr.shape[0] - 1
         place = np.zeros(_CLASSES, np.int64)  # where the next member of a class goes
@@ -227,40 +217,15 @@ def sweep_arranged(size: int) -> Callable[..., Any]:
 
     @compiled(
         types.void(
-            IDS,
-            IDS,
-            IDS,
-            REALS,
-            IDS,
-            LONG_ROWS,
-            IDS,
-            LONG_ROWS,
-            REALS,
-            REALS_OUT,
-            REALS_OUT,
-            REALS_OUT,
-            REALS_OUT,
-            taken(POLICY[size]),
-            taken(POLICY[size], 3),
+            IDS, IDS, IDS, REALS, IDS, LONG_ROWS, IDS, LONG_ROWS, REALS, REALS_OUT, REALS_OUT, REALS_OUT, REALS_OUT,
+            taken(POLICY[size]), taken(POLICY[size], 3),
         )
-    )
+    )  # fmt: skip
     def sweep_blocks(
-        state_ptr: Array,
-        slot: Array,
-        target: Array,
-        prob: Array,
-        width: Array,
-        choice_end: Array,
-        state_order: Array,
-        state_end: Array,
-        earned: Array,
-        source: Array,
-        sink: Array,
-        scratch: Array,
-        eight_values: Array,
-        eight_picks: Array,
-        policy: Array,
-    ) -> None:
+        state_ptr: Array, slot: Array, target: Array, prob: Array, width: Array, choice_end: Array, state_order: Array,
+        state_end: Array, earned: Array, source: Array, sink: Array, scratch: Array, eight_values: Array,
+        eight_picks: Array, policy: Array,
+    ) -> None:  # fmt: skip
         """Sweep an arranged layer: per block, all values of choices of one width, then all states of one count."""
         for step in range(policy.shape[0] - 1, -1, -1):
             start = np.int64(0)

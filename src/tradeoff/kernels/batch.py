@@ -53,30 +53,14 @@ _AHEAD = 32
 def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
     @compiled(
         types.void(
-            *LAYER,
-            REAL_ROWS,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            taken(POLICY[size]),
-            types.int64,
-            types.int64,
+            *LAYER, REAL_ROWS, REAL_ROWS_OUT, REAL_ROWS_OUT, taken(POLICY[size]), types.int64, types.int64,
             taken(POLICY[size], 3),
         )
-    )
+    )  # fmt: skip
     def sweep_lanes(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        reward: Array,
-        weights: Array,
-        source: Array,
-        sink: Array,
-        picks: Array,
-        column: int,
-        used: int,
-        policy: Array,
-    ) -> None:
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, source: Array,
+        sink: Array, picks: Array, column: int, used: int, policy: Array,
+    ) -> None:  # fmt: skip
         """Sweep any layer for `lanes` weight vectors at once, writing the policies of the first `used` of them."""
         states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
@@ -136,17 +120,9 @@ def _chunks(count: int, states: int, threads: int) -> list[tuple[int, int]]:
 
 
 def backward(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    reward: Array,
-    weights: Array,
-    values: Array,
-    policy: Array,
-    threads: int = 1,
-    arranged: Arrangement | None = None,
-) -> None:
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
+    policy: Array, threads: int = 1, arranged: Arrangement | None = None,
+) -> None:  # fmt: skip
     """Replace `values` by the best values `policy.shape[0]` steps earlier, and write the actions that attain them.
 
     weights  float64[B, k]            of any sign
@@ -190,40 +166,15 @@ def _sweep_lexicographic(held: int, size: int) -> Callable[..., Any]:
 
     @compiled(
         types.void(
-            *LAYER,
-            REAL_ROWS,
-            REALS,
-            REAL_ROWS,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            taken(types.float64, 3),
-            taken(POLICY[size]),
-            types.int64,
-            types.int64,
-            taken(POLICY[size], 3),
+            *LAYER, REAL_ROWS, REALS, REAL_ROWS, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT,
+            taken(types.float64, 3), taken(POLICY[size]), types.int64, types.int64, taken(POLICY[size], 3),
         )
-    )
+    )  # fmt: skip
     def sweep_lexicographic(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        reward: Array,
-        weights: Array,
-        second_reward: Array,
-        tolerance: Array,
-        source: Array,
-        sink: Array,
-        second_source: Array,
-        second_sink: Array,
-        scratch: Array,
-        picks: Array,
-        column: int,
-        used: int,
-        policy: Array,
-    ) -> None:
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array,
+        second_reward: Array, tolerance: Array, source: Array, sink: Array, second_source: Array, second_sink: Array,
+        scratch: Array, picks: Array, column: int, used: int, policy: Array,
+    ) -> None:  # fmt: skip
         """Sweep any layer for eight weight vectors at once, choosing by the second value among the near-best."""
         states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
@@ -275,19 +226,9 @@ def _sweep_lexicographic(held: int, size: int) -> Callable[..., Any]:
 
 
 def backward_lexicographic(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    reward: Array,
-    weights: Array,
-    second: Array,
-    tolerance: Array,
-    values: Array,
-    seconds: Array,
-    policy: Array,
-    threads: int = 1,
-) -> None:
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, second: Array,
+    tolerance: Array, values: Array, seconds: Array, policy: Array, threads: int = 1,
+) -> None:  # fmt: skip
     """Replace `values` and `seconds` by those of the policy best for `second` among the near-best for the weights.
 
     As `backward`, but of the actions whose value is within `tolerance` of the best, the one with the largest expected
@@ -311,20 +252,10 @@ def backward_lexicographic(
         source, sink = _filled(values[:, part], lanes), empty_rows(states, lanes)
         second_source, second_sink = _filled(seconds[:, part], lanes), empty_rows(states, lanes)
         kernel(
-            *layer,
-            _filled(weights[part].T, lanes),
-            second_reward,
-            _filled(tolerance[np.newaxis, part], lanes),
-            source,
-            sink,
-            second_source,
-            second_sink,
-            np.empty((most, 2, lanes)),
-            np.empty(lanes, policy.dtype),
-            column,
-            used,
+            *layer, _filled(weights[part].T, lanes), second_reward, _filled(tolerance[np.newaxis, part], lanes), source,
+            sink, second_source, second_sink, np.empty((most, 2, lanes)), np.empty(lanes, policy.dtype), column, used,
             policy,
-        )
+        )  # fmt: skip
         values[:, part] = (sink if steps % 2 else source)[:, :used]
         seconds[:, part] = (second_sink if steps % 2 else second_source)[:, :used]
 

@@ -101,18 +101,9 @@ def add_point(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis
 
 @inlined
 def initial_basis(
-    points: Any,
-    weights: Any,
-    order: Any,
-    count: Any,
-    block: Any,
-    vectors: Any,
-    basis: Any,
-    inverse: Any,
-    support: Any,
-    swaps: Any,
-    taken: Any,
-) -> Any:
+    points: Any, weights: Any, order: Any, count: Any, block: Any, vectors: Any, basis: Any, inverse: Any, support: Any,
+    swaps: Any, taken: Any,
+) -> Any:  # fmt: skip
     """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
     rows, width = inverse.shape
     size = rows - 1
@@ -226,17 +217,9 @@ def initial_basis(
 
 @inlined
 def push_chunk(
-    block: Any,
-    order: Any,
-    start: Any,
-    used: Any,
-    vectors: Any,
-    basis: Any,
-    inverse: Any,
-    support: Any,
-    swaps: Any,
+    block: Any, order: Any, start: Any, used: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any,
     pivots: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Move the mass of the block's points onto the basis, which changes where a weight would go below zero.
 
     Takes and returns the number of exchanges since the inverse was last computed afresh.

@@ -2,84 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.jit import compiled
+from tradeoff.kernels.jit import compiled_when_called
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _INTS, _FLOATS = types.int64[::1], types.float64[::1]
 
 
-@cache
-def _taker() -> Callable[..., Any]:
-    signature = types.int64(_INTS, _INTS, _FLOATS, _INTS, _INTS, _FLOATS, types.int64[:, ::1], _FLOATS)
-
-    @compiled(signature)
-    def take(
-        edge_ptr: Array,
-        head: Array,
-        flow: Array,
-        cursor: Array,
-        source: Array,
-        supply: Array,
-        paths: Array,
-        weights: Array,
-    ) -> int:
-        """Fill rows of `paths` until they are full or no flow is left; return how many."""
-        steps = paths.shape[1]
-        found = 0
-        first = 0
-        while found < paths.shape[0]:
-            while first < source.shape[0] and supply[first] <= 0.0:
-                first += 1
-            if first == source.shape[0]:
-                break
-            node = source[first]
-            least = supply[first]
-            stuck = -1
-            for step in range(steps):
-                edge = cursor[node]
-                while edge < edge_ptr[node + 1] and flow[edge] <= 0.0:
-                    edge += 1
-                cursor[node] = edge
-                if edge == edge_ptr[node + 1]:
-                    stuck = step
-                    break
-                paths[found, step] = edge
-                least = min(least, flow[edge])
-                node = head[edge]
-            if stuck >= 0:
-                # Rounding left a crumb of flow into a node whose own flow is used up: drop it.
-                if stuck == 0:
-                    supply[first] = 0.0
-                else:
-                    flow[paths[found, stuck - 1]] = 0.0
-                continue
-            supply[first] -= least
-            for step in range(steps):
-                flow[paths[found, step]] -= least
-            weights[found] = least
-            found += 1
-        return found
-
-    return take
-
-
+@compiled_when_called(types.int64(_INTS, _INTS, _FLOATS, _INTS, _INTS, _FLOATS, types.int64[:, ::1], _FLOATS))
 def take_paths(
-    edge_ptr: Array,
-    head: Array,
-    flow: Array,
-    cursor: Array,
-    source: Array,
-    supply: Array,
-    paths: Array,
-    weights: Array,
+    edge_ptr: Array, head: Array, flow: Array, cursor: Array, source: Array, supply: Array, paths: Array, weights: Array
 ) -> int:
     """Take up to `paths.shape[0]` paths out of a flow and return how many were found; 0 once none is left.
 
@@ -94,4 +31,38 @@ def take_paths(
 
     Every path uses up an edge or a source, so there are at most as many as both together.
     """
-    return int(_taker()(edge_ptr, head, flow, cursor, source, supply, paths, weights))
+    steps = paths.shape[1]
+    found = 0
+    first = 0
+    while found < paths.shape[0]:
+        while first < source.shape[0] and supply[first] <= 0.0:
+            first += 1
+        if first == source.shape[0]:
+            break
+        node = source[first]
+        least = supply[first]
+        stuck = -1
+        for step in range(steps):
+            edge = cursor[node]
+            while edge < edge_ptr[node + 1] and flow[edge] <= 0.0:
+                edge += 1
+            cursor[node] = edge
+            if edge == edge_ptr[node + 1]:
+                stuck = step
+                break
+            paths[found, step] = edge
+            least = min(least, flow[edge])
+            node = head[edge]
+        if stuck >= 0:
+            # Rounding left a crumb of flow into a node whose own flow is used up: drop it.
+            if stuck == 0:
+                supply[first] = 0.0
+            else:
+                flow[paths[found, stuck - 1]] = 0.0
+            continue
+        supply[first] -= least
+        for step in range(steps):
+            flow[paths[found, step]] -= least
+        weights[found] = least
+        found += 1
+    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from numba import njit, types
 
@@ -20,6 +20,8 @@ FixedVector = types.Array(float64, 1, "C", readonly=True)
 FixedMatrix = types.Array(float64, 2, "C", readonly=True)
 
 Decorator = Callable[[Callable[..., Any]], Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled with it and
 # live inside it: a cache file for each would cost more to load than all the rest. Helpers that are called from one place
@@ -56,3 +58,21 @@ def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
         return kernel
 
     return compile_now
+
+
+def compiled_when_called(signature: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return the same decorator for a kernel that is compiled, or loaded, when it is first called."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @cache
+        def kernel() -> Callable[..., Any]:
+            return compiled(signature)(function)
+
+        @wraps(function)
+        def call(*given: P.args, **_: P.kwargs) -> R:
+            result: R = kernel()(*given)
+            return result
+
+        return call
+
+    return decorate

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.jit import compiled
+from tradeoff.kernels.jit import compiled, compiled_when_called
 from tradeoff.kernels.layers import (
     HELD,
     LAYER,
@@ -36,32 +36,14 @@ _GROUP_BITS = 4
 def _push_columns(held: int, size: int) -> Callable[..., Any]:
     @compiled(
         types.void(
-            *LAYER,
-            given(POLICY[size], 3),
-            types.int64,
-            types.int64,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            REAL_ROWS_OUT,
-            taken(types.uint8, 2),
-            REALS_OUT,
+            *LAYER, given(POLICY[size], 3), types.int64, types.int64, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT,
+            taken(types.uint8, 2), REALS_OUT,
         )
-    )
+    )  # fmt: skip
     def push_columns(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        reward: Array,
-        policy: Array,
-        column: int,
-        used: int,
-        occupancy: Array,
-        totals: Array,
-        mass: Array,
-        marks: Array,
-        earned: Array,
-    ) -> None:
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, column: int,
+        used: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array,
+    ) -> None:  # fmt: skip
         """Push some columns forward one after the other: a column fits the cache where a batch would not.
 
         A byte marks each group of neighbouring states of which one may have mass, so that empty groups are skipped.
@@ -115,16 +97,9 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
 
 
 def forward(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    reward: Array,
-    policy: Array,
-    occupancy: Array,
-    totals: Array,
-    threads: int = 1,
-) -> None:
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, occupancy: Array,
+    totals: Array, threads: int = 1,
+) -> None:  # fmt: skip
     """Replace each column of `occupancy` by where its policy leads in `policy.shape[0]` steps; add up what it earns.
 
     policy     uint8|16|32[steps, S, B]   local index of the action, as `backward` writes it
@@ -154,15 +129,9 @@ def forward(
 def _evaluate(lanes: int) -> Callable[..., Any]:
     @compiled(types.void(*LAYER, REALS, REAL_ROWS, REAL_ROWS_OUT))
     def evaluate(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        reward: Array,
-        chance: Array,
-        values: Array,
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, chance: Array, values: Array,
         out: Array,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Evaluate the policy for `lanes` objectives at a time, a divisor of their number."""
         objectives = reward.shape[1]
         for state in range(state_ptr.shape[0] - 1):
@@ -183,15 +152,9 @@ def _evaluate(lanes: int) -> Callable[..., Any]:
 
 
 def evaluate_step(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    reward: Array,
-    chance: Array,
-    values_next: Array,
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, chance: Array, values_next: Array,
     out: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Write into `out` the expected vector of rewards from every state on, given that after this step.
 
     chance       float64[C]     probability of each choice given its state; choices of chance 0 cost nothing
@@ -203,31 +166,7 @@ def evaluate_step(
     _evaluate(lanes)(state_ptr, choice_ptr, target, prob, reward, chance, values_next, out)
 
 
-@cache
-def _occupy() -> Callable[..., Any]:
-    @compiled(types.void(*LAYER[:4], REALS, REALS, REALS_OUT))
-    def occupy(
-        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
-    ) -> None:
-        out[:] = 0.0
-        for state in range(state_ptr.shape[0] - 1):
-            held = now[state]
-            if held == 0.0:
-                continue
-            first, last = np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])
-            if first == last:
-                out[state] += held
-            for choice in range(first, last):
-                moved = held * at(chance, choice)
-                if moved == 0.0:
-                    continue
-                for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
-                    goal = np.int64(at(target, entry))
-                    out[goal] = fma(moved, at(prob, entry), out[goal])
-
-    return occupy
-
-
+@compiled_when_called(types.void(*LAYER[:4], REALS, REALS, REALS_OUT))
 def occupancy_step(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
 ) -> None:
@@ -237,68 +176,28 @@ def occupancy_step(
     now     float64[S]  must not be `out`
     out     float64[S]
     """
-    _occupy()(state_ptr, choice_ptr, target, prob, chance, now, out)
+    out[:] = 0.0
+    for state in range(state_ptr.shape[0] - 1):
+        held = now[state]
+        if held == 0.0:
+            continue
+        first, last = np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])
+        if first == last:
+            out[state] += held
+        for choice in range(first, last):
+            moved = held * at(chance, choice)
+            if moved == 0.0:
+                continue
+            for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                goal = np.int64(at(target, entry))
+                out[goal] = fma(moved, at(prob, entry), out[goal])
 
 
-@cache
-def _roll() -> Callable[..., Any]:
-    signature = types.void(*LAYER[:4], REALS, LONGS, REALS, REALS, LONGS_OUT, LONGS_OUT, LONGS_OUT)
-
-    @compiled(signature)
-    def roll(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        chance: Array,
-        state_now: Array,
-        action_uniforms: Array,
-        next_uniforms: Array,
-        out_choice: Array,
-        out_index: Array,
-        out_state: Array,
-    ) -> None:
-        for i in range(state_now.shape[0]):
-            state = state_now[i]
-            # The last possible branch is kept in hand: it is the answer when rounding leaves the sum short of the
-            # uniform number, and an impossible branch never is.
-            picked: Any = np.int64(-1)
-            reached = 0.0
-            for choice in range(np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])):
-                if chance[choice] > 0.0:
-                    picked = choice
-                    reached += chance[choice]
-                    if action_uniforms[i] < reached:
-                        break
-            index: Any = np.int64(-1)
-            if picked >= 0:
-                reached = 0.0
-                for entry in range(choice_ptr[picked], choice_ptr[picked + 1]):
-                    if prob[entry] > 0.0:
-                        index = entry
-                        reached += prob[entry]
-                        if next_uniforms[i] < reached:
-                            break
-            out_choice[i] = picked
-            out_index[i] = index
-            out_state[i] = np.int64(target[index]) if index >= 0 else state
-
-    return roll
-
-
+@compiled_when_called(types.void(*LAYER[:4], REALS, LONGS, REALS, REALS, LONGS_OUT, LONGS_OUT, LONGS_OUT))
 def rollout_step(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    chance: Array,
-    states: Array,
-    action_uniforms: Array,
-    next_uniforms: Array,
-    out_choice: Array,
-    out_index: Array,
-    out_state: Array,
-) -> None:
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, states: Array,
+    action_uniforms: Array, next_uniforms: Array, out_choice: Array, out_index: Array, out_state: Array,
+) -> None:  # fmt: skip
     """Write for each of n walkers the choice it takes, the successor it draws, and the state it then is in.
 
     chance           float64[C]  probability of each choice given its state
@@ -311,16 +210,27 @@ def rollout_step(
 
     A choice or successor of probability zero is never drawn, however the sums round.
     """
-    _roll()(
-        state_ptr,
-        choice_ptr,
-        target,
-        prob,
-        chance,
-        states,
-        action_uniforms,
-        next_uniforms,
-        out_choice,
-        out_index,
-        out_state,
-    )
+    for i in range(states.shape[0]):
+        state = states[i]
+        # The last possible branch is kept in hand: it is the answer when rounding leaves the sum short of the
+        # uniform number, and an impossible branch never is.
+        picked: Any = np.int64(-1)
+        reached = 0.0
+        for choice in range(np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])):
+            if chance[choice] > 0.0:
+                picked = choice
+                reached += chance[choice]
+                if action_uniforms[i] < reached:
+                    break
+        index: Any = np.int64(-1)
+        if picked >= 0:
+            reached = 0.0
+            for entry in range(choice_ptr[picked], choice_ptr[picked + 1]):
+                if prob[entry] > 0.0:
+                    index = entry
+                    reached += prob[entry]
+                    if next_uniforms[i] < reached:
+                        break
+        out_choice[i] = picked
+        out_index[i] = index
+        out_state[i] = np.int64(target[index]) if index >= 0 else state

@@ -65,15 +65,9 @@ def _sweep_regular(width: int, size: int) -> Callable[..., Any]:
 def _sweep_ragged(size: int) -> Callable[..., Any]:
     @compiled(types.void(*POINTERS, IDS, REALS, REALS, REALS_OUT, REALS_OUT, taken(POLICY[size], 3)))
     def sweep_ragged(
-        state_ptr: Array,
-        choice_ptr: Array,
-        target: Array,
-        prob: Array,
-        earned: Array,
-        source: Array,
-        sink: Array,
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, earned: Array, source: Array, sink: Array,
         policy: Array,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Sweep any layer as it is."""
         states = source.shape[0]
         for step in range(policy.shape[0] - 1, -1, -1):
@@ -99,16 +93,9 @@ def _sweep_ragged(size: int) -> Callable[..., Any]:
 
 
 def backward_one(
-    state_ptr: Array,
-    choice_ptr: Array,
-    target: Array,
-    prob: Array,
-    reward: Array,
-    weights: Array,
-    values: Array,
-    policy: Array,
-    arranged: Arrangement | None,
-) -> None:
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
+    policy: Array, arranged: Arrangement | None,
+) -> None:  # fmt: skip
     """Run the scalar sweep for one weight vector; `values` is float64[S], `policy` [steps, S, 1]."""
     steps, states, _ = policy.shape
     size = policy.itemsize
@@ -126,14 +113,7 @@ def backward_one(
         _sweep_ragged(size)(state_ptr, choice_ptr, target, prob, earned, source, sink, policy)
     else:
         sweep_arranged(size)(
-            state_ptr,
-            *arranged[1:-1],
-            earned,
-            source,
-            sink,
-            np.zeros(arranged.scratch + 8),
-            np.empty(8),
-            np.empty(8, policy.dtype),
-            policy,
-        )
+            state_ptr, *arranged[1:-1], earned, source, sink, np.zeros(arranged.scratch + 8), np.empty(8),
+            np.empty(8, policy.dtype), policy,
+        )  # fmt: skip
     values[:] = sink if steps % 2 else source

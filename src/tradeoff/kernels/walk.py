@@ -56,17 +56,9 @@ def wrong_along(slack: Any, slope: Any, offsets: Any, count: Any, t: Any, precis
 
 @helper
 def line_density(
-    w: Any,
-    direction: Any,
-    level: Any,
-    rise: Any,
-    slack: Any,
-    slope: Any,
-    offsets: Any,
-    t: Any,
-    penalty: Any,
+    w: Any, direction: Any, level: Any, rise: Any, slack: Any, slope: Any, offsets: Any, t: Any, penalty: Any,
     log_sparse: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the logarithm of the posterior density, ``t`` along a line of weights and precision."""
     product, logarithm = 1.0, 0.0
     for j in range(w.shape[0]):
@@ -79,17 +71,9 @@ def line_density(
 
 @helper
 def one_density(
-    w: Any,
-    j: Any,
-    x: Any,
-    least: Any,
-    slack: Any,
-    slope: Any,
-    offsets: Any,
-    precision: Any,
-    penalty: Any,
+    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, offsets: Any, precision: Any, penalty: Any,
     log_sparse: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the logarithm of the density where weight j is x and the others keep their proportions.
 
     ``least`` is the smallest of the others' shares of the rest, ``slack + x * slope`` each answer's margin there.

@@ -10,9 +10,11 @@ import numpy as np
 
 from tradeoff.model import Alternative, Lottery, Objective
 from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
+from tradeoff.presentation.plans import plan_names
 from tradeoff.presentation.problems import description, goal, labels
+from tradeoff.presentation.risk import Risk, basis, risks
 from tradeoff.presentation.sentences import question_lead
-from tradeoff.presentation.stories import Story, common_total, is_certain, stories
+from tradeoff.presentation.stories import Story, are_frequencies, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
@@ -23,12 +25,14 @@ SAME = 1e-9  # of the scale or of the amounts: a difference that is only roundin
 
 @dataclass(frozen=True)
 class Card:
-    """One alternative: the ways things can go, and how often each does."""
+    """One alternative: some of the ways things can go, and what really happens how often."""
 
     title: str  # what it is called, where one name says it all
     stories: tuple[Story, ...]
-    counts: tuple[int, ...]  # how many of the total each story stands for; none where nothing is shared out
+    counts: tuple[int, ...]  # how many of the total times each story happens; none where that is not so simple
     total: int | None
+    risks: tuple[Risk, ...] = ()  # how each objective really comes out; none where nothing is left to chance
+    basis: str = ""  # what the risks rest on
 
     @property
     def summary(self) -> str:
@@ -111,11 +115,14 @@ class Pair:
 
 def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
-    told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
+    told = tuple(
+        replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total, problem.wording)
+    )
     only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
     title = one_line(only.states[0]) if only is not None and len(only.states) == 1 else ""
-    counts = () if total is None else tuple(share_counts(lottery.weights, total))
-    return Card(title, told, counts, total)
+    often = total is not None and are_frequencies(lottery)
+    counts = tuple(share_counts(lottery.weights, total)) if often and total is not None else ()
+    return Card(title, told, counts, total if often else None, risks(lottery), basis(lottery))
 
 
 def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:
@@ -124,33 +131,13 @@ def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries:
     one, other = (card(problem, lottery, total) for lottery in lotteries)
     average = "" if all(map(is_certain, lotteries)) else "on average"
     return Pair(
-        names=_names(*lotteries),
+        names=plan_names(problem, left, right),
         lead=question_lead(*lotteries),
         average=average,
         cards=(one, other),
         rows=comparison(problem, left, right),
         labels=_labels(one, other),
     )
-
-
-def _names(left: Lottery, right: Lottery) -> tuple[str, str]:
-    """Return what two alternatives are called side by side: an item's name, or the first action that they differ in."""
-    likely, other = left.trajectories[0], right.trajectories[0]
-    at = next((t for t, (a, b) in enumerate(zip(likely.actions, other.actions, strict=False)) if a != b), 0)
-    names = _name(left, at), _name(right, at)
-    if names[0] != names[1]:
-        return names
-    # They differ in what is done after something has happened.
-    mine, theirs = ([a for t in lottery.trajectories for a in t.actions] for lottery in (left, right))
-    own = next((a for a in mine if a not in theirs), ""), next((a for a in theirs if a not in mine), "")
-    first, second = (f"{name}, or {one_line(a)}" if a else name for name, a in zip(names, own, strict=True))
-    return first, second
-
-
-def _name(lottery: Lottery, at: int) -> str:
-    done = [t.actions[at] for t in lottery.trajectories if len(t.actions) > at][:1]
-    taken = [t.states[0] for t in lottery.trajectories if not t.actions]  # an item, or the reference
-    return one_line(" or ".join(done + taken)) or one_line(lottery.trajectories[0].actions[0])
 
 
 def _labels(one: Card, other: Card) -> tuple[LabelRow, ...]:

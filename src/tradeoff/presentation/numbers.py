@@ -242,11 +242,11 @@ def share_counts(weights: ArrayLike, total: int) -> list[int]:
     return found
 
 
-def share_words(weights: ArrayLike, total: int) -> list[str]:
-    """Return each share as a percentage and as a count.
+def share_percentages(weights: ArrayLike, total: int) -> list[str]:
+    """Return each share as a percentage, rounded so that all of them add up.
 
-    >>> share_words([0.9, 0.1], 1000)
-    ['90% (900 of 1,000)', '10% (100 of 1,000)']
+    >>> share_percentages([0.9, 0.1], 1000)
+    ['90%', '10%']
     """
     return [
         _share(count, total, float(share))
@@ -256,10 +256,10 @@ def share_words(weights: ArrayLike, total: int) -> list[str]:
 
 def _share(count: int, total: int, share: float) -> str:
     if count == 0 and share > 0:
-        return f"less than {_part(1, total)} (less than 1 of {total:,})"
+        return f"less than {_part(1, total)}"
     if count == total and share < 1:
-        return f"more than {_part(total - 1, total)} (more than {total - 1:,} of {total:,})"
-    return f"{_part(count, total)} ({count:,} of {total:,})"
+        return f"more than {_part(total - 1, total)}"
+    return _part(count, total)
 
 
 def _shares(weights: ArrayLike) -> Vector:

@@ -8,6 +8,8 @@ from tradeoff.model import Alternative, Item, Objective
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
+SITUATIONS = 12  # of a policy that programs are told
+
 
 def sizes(problem: Presentable) -> dict[str, Any]:
     """Return a problem's name, kind and sizes."""
@@ -64,7 +66,9 @@ def instructions(problem: Presentable, best: Alternative) -> dict[str, Any]:
     """Return what to do under a plan: the item to choose, the solution's lines, or actions in the likeliest situations."""
     details = problem.details(best.plan)
     if details.situations:
-        return {"plan": [situation._asdict() for situation in details.situations]}
+        likeliest = sorted(details.situations, key=lambda one: -one.probability)[:SITUATIONS]
+        names = ("step", "state", "action", "probability")
+        return {"plan": [dict(zip(names, one[:4], strict=True)) for one in sorted(likeliest, key=lambda one: one.step)]}
     if details.lines:
         return {"solution": list(details.lines)}
     return {"item": best.plan.name, "labels": dict(details.labels)} if isinstance(best.plan, Item) else {}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.model import Answer, Matrix, Question, Vector
+from tradeoff.strategies.certifier import RAYS_AT_ONCE, least_shares
 from tradeoff.strategies.choosing import (
     ANSWERS,
     Pool,
@@ -136,10 +137,12 @@ class ProofChooser:
         The recommendation may change with the answer, so the best of a few candidates for it counts.
         """
         worth = rays @ state.candidates.gains.T
-        worst = 1 - (worth / worth.max(axis=1, keepdims=True)).min(axis=0)
-        safe = np.maximum(worth, 1e-12)
-        found = [
-            np.sqrt(np.maximum(1 - (worth[:, [x]] / safe).min(axis=0) - MARGIN * self.target, 0.0)).sum()
-            for x in np.argsort(worst, kind="stable")[:RECOMMENDATIONS]
-        ]
-        return float(min(found))
+        candidates = np.argsort(1 - least_shares(worth, worth.max(axis=1)), kind="stable")[:RECOMMENDATIONS]
+        rivals = np.full((len(candidates), worth.shape[1]), np.inf)
+        for i in range(0, len(worth), RAYS_AT_ONCE):
+            part = worth[i : i + RAYS_AT_ONCE]
+            safe = np.maximum(part, 1e-12)
+            for row, x in zip(rivals, candidates, strict=True):
+                np.minimum(row, (part[:, [x]] / safe).min(axis=0), out=row)
+        wins = np.sqrt(np.maximum(1 - rivals - MARGIN * self.target, 0.0))
+        return float(min(wins.sum(axis=1)))

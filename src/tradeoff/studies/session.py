@@ -46,13 +46,17 @@ class Prompt(Shown):
     check: CheckKind | None = None
 
 
+def nowhere() -> None:
+    """Keep nothing."""
+
+
 class Session:
     """One person's interview in a study."""
 
     def __init__(self, interview: Interview, *, checks: bool) -> None:
         """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = lambda: None  # called after events are recorded, before anyone is told
+        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before anyone is told
         self._pair: Question | None = None
 
     @classmethod

@@ -192,12 +192,14 @@ def begun(
 
 def warn_of_many_questions(interview: Interview) -> None:
     """Say on stderr that this strategy asks many questions."""
+    from tradeoff.strategies import spec_of
+
     settings = interview.log[0]["settings"]
     objectives, most = len(interview.problem.objectives), interview.at_most
-    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY_OBJECTIVES
-    if slow and most is not None and most > MANY_QUESTIONS:
+    fewer = spec_of(interview.strategy).fewer(settings)
+    if fewer and objectives > MANY_OBJECTIVES and most is not None and most > MANY_QUESTIONS:
         note = (
-            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o basis=spanner "
+            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o {fewer} "
             "asks fewer, and q ends it at any time with the best plan so far"
         )
         console(on_stderr=True).print(note, style="yellow")
@@ -296,9 +298,10 @@ class Screen:
 
         self.problem, self.out = problem, out
         self.pair = pair(problem, shown.a, shown.b, (lottery_of(problem, shown.a), lottery_of(problem, shown.b)))
-        self.heading = progress(logged.number, logged.interview.at_most)
+        found = logged.interview.recommendation
+        self.heading = progress(logged.number, logged.interview.at_most, found.expected_left)
         self.note = ASKED_AGAIN if shown.again else ""
-        self.certainty = certificate_while_asking(logged.interview.recommendation)
+        self.certainty = certificate_while_asking(found)
 
     def show(self) -> None:
         """Print the question: what differs, how many more can come, and how good the recommendation is already."""
@@ -400,9 +403,12 @@ def part(logged: LoggedInterview, out: Console, call: str) -> None:
 def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
+    from tradeoff.presentation.result import as_shown
     from tradeoff.users import relative_regret
 
-    print_recommendation(out, problem, interview.recommendation, interview.finished)
+    sides = interview.sides_shown()
+    given = [as_shown(*record, sides[record[0]]) for record in interview.answers]
+    print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
         lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")

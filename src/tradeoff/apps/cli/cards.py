@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -12,12 +12,14 @@ from tradeoff.apps.cli.output import cell, table
 from tradeoff.model import Alternative, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
-from tradeoff.presentation.result import AnswerLine, result
+from tradeoff.presentation.plans import Guide
+from tradeoff.presentation.result import AnswerLine, Given, answer_lines, result
+from tradeoff.presentation.risk import RISKS
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
 ARROW = " > "
-BAR = 30  # characters of a full bar
+BAR = 20  # characters of a full bar
 
 
 # --- stories ---------------------------------------------------------------------------------------------------------
@@ -31,7 +33,7 @@ def story_lines(story: Story, width: int) -> list[str]:
 
 def outcome_lines(story: Story, width: int) -> list[str]:
     """Return what a story comes to, as lines that keep an amount with its name."""
-    items = [f"{name} {amount}" for name, amount in story.amounts]
+    items = [f"{name} {amount}" for name, amount in story.amounts] + ([story.chance] if story.chance else [])
     return filled([f"{item}," for item in items[:-1]] + items[-1:], width)
 
 
@@ -53,13 +55,20 @@ def filled(items: Iterable[str], width: int) -> list[str]:
 
 
 def card_block(card: Card, width: int) -> Text:
-    """Return a card as a block of this width: each story with its share and outcome."""
+    """Return a card as a block of this width: each story with its share and outcome, and what really happens how often."""
     block = Text()
     for story in card.stories:
         text = "\n".join(story_lines(story, width))
         bold = text.find(":") if story.share else len(text)
         block.append(text[:bold], style="bold").append(f"{text[bold:]}\n")
         block.append("".join(f"  {line}\n" for line in outcome_lines(story, width - 2)))
+    if card.risks:
+        block.append(f"\n{RISKS}:\n", style="bold")
+    for risk in card.risks:
+        for i, line in enumerate(filled(f"{risk.name}: {risk.words}".split(" "), width - 2)):
+            block.append(f"{'  ' if i else ''}{line}\n")
+    if card.basis:
+        block.append("\n".join(filled(card.basis.split(" "), width)), style="dim")
     block.rstrip()
     return block
 
@@ -83,8 +92,23 @@ def lottery_of(problem: Presentable, alternative: Alternative) -> Lottery:
 # --- the recommendation ----------------------------------------------------------------------------------------------
 
 
-def print_recommendation(out: Console, problem: Presentable, recommendation: Recommendation, finished: bool) -> None:
-    """Print the recommended plan in words, the importance of each objective, and how certain it is."""
+def print_guide(out: Console, guide: Guide) -> None:
+    """Print what to do when."""
+    out.print(cell(guide.lead, "bold"))
+    for line in guide.lines:
+        for i, text in enumerate(filled(line.split(" "), max(out.width - 4, 20))):
+            out.print(cell(f"{'    ' if i else '  - '}{text}"))
+    if guide.covered:
+        out.print(cell(guide.covered, "dim"))
+
+
+def print_recommendation(
+    out: Console, problem: Presentable, recommendation: Recommendation, finished: bool, given: Sequence[Given] = ()
+) -> None:
+    """Print the recommended plan in words, the importance of each objective, and how certain it is.
+
+    ``given`` are the answers, of which those that are probably slips are quoted.
+    """
     found = result(problem, recommendation, lottery_of(problem, recommendation.alternative), finished)
     out.print()
     out.rule(found.heading, align="left", style="dim", characters="-")
@@ -94,15 +118,32 @@ def print_recommendation(out: Console, problem: Presentable, recommendation: Rec
     for story in found.card.stories:
         if story.labels:
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
+    if found.guide is not None:
+        print_guide(out, found.guide)
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
     for row, importance in zip(found.amounts, found.importance, strict=True):
-        bar = f"{'#' * round(BAR * importance.share)} {importance.percent}".strip()
-        made.add_row(cell(row.name), cell(row.amount), cell(bar if importance.matters else sentences.CANNOT_CHANGE))
+        made.add_row(cell(row.name), cell(row.amount), cell(f"{band_bar(importance.band)}{importance.words}"))
     out.print(made)
     out.print(cell(found.reason))
     for i, sentence in enumerate(found.certainty):
         out.print(cell(sentence, "" if i else "bold"))
     for sentence in filter(None, (found.runner_up, found.left_open)):
         out.print(cell(sentence))
-    if found.doubtful:
-        out.print(cell(f"{sentences.DOUBTFUL} answer {', '.join(map(str, found.doubtful))}."), style="yellow")
+    doubted = [line for line in answer_lines(problem, given, doubtful=found.doubtful) if line.doubtful]
+    if doubted:
+        out.print(sentences.DOUBTFUL, style="yellow")
+    for line in doubted:
+        print_answer(out, line)
+
+
+def band_bar(band: tuple[float, float] | None) -> str:
+    """Return a band of importance as a bar: from 0 to 100%, with what fits the answers marked.
+
+    >>> band_bar((0.5, 0.75)), band_bar(None)
+    ('|..........=====.....| ', '')
+    """
+    if band is None:
+        return ""
+    low = min(int(BAR * band[0]), BAR - 1)
+    high = max(min(-int(-BAR * band[1] // 1), BAR), low + 1)
+    return f"|{'.' * low}{'=' * (high - low)}{'.' * (BAR - high)}| "

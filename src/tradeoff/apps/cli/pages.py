@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tradeoff.apps.cli.cards import print_guide
 from tradeoff.apps.cli.output import cell, console, table
 from tradeoff.model import Alternative, Vector
 from tradeoff.presentation.cards import amounts
 from tradeoff.presentation.numbers import amounts_together, percent
+from tradeoff.presentation.plans import guide
 from tradeoff.presentation.problems import about, extent, instructions, notes, objective_words, scenario, sizes
 from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS, WELCOME
 from tradeoff.problem import Presentable
@@ -86,10 +88,7 @@ def print_solution(problem: Presentable, weights: Vector, best: Alternative) -> 
         case {"solution": lines}:
             for line in lines:
                 out.print(cell(line))
-        case {"plan": situations}:
-            title = "What to do where (the likeliest situations)"
-            steps = table(">step", "where", "what to do", ">how likely", title=title)
-            for row in situations:
-                likely = f"{100 * row['probability']:.3g}%"
-                steps.add_row(*map(cell, (row["step"] + 1, row["state"], row["action"], likely)))
-            out.print(steps)
+        case _:
+            followed = guide(problem, best)
+            if followed is not None:
+                print_guide(out, followed)

@@ -70,14 +70,15 @@ def question_view(
     notice: str = "",
 ) -> dict[str, Any]:
     """Return the values of question.html: A is ``left``, B is ``right``."""
+    expected = None if recommendation is None else recommendation.expected_left
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
         "heading": one_line(_text(texts, "question")),
         "again": sentences.ASKED_AGAIN if again else "",
-        "progress": sentences.progress(answered + 1, at_most),
+        "progress": sentences.progress(answered + 1, at_most, expected),
         "done": answered,
-        "most": None if at_most is None else answered + max(at_most, 1),
+        "most": sentences.bar_length(answered, at_most, expected),
         "turn": turn,
         "pair": _pair(render_cache(problem), left, right, links.picture),
         "certificate": "" if recommendation is None else certificate_while_asking(recommendation),
@@ -140,7 +141,6 @@ def result_view(
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
-        "cannot_change": sentences.CANNOT_CHANGE,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
         "notes": notes(problem),
