@@ -344,7 +344,7 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         ("\n \n,,\n", "is empty"),
         ("name,y\n", "has no rows under its head"),
         ("name,y\na,1\n", "has one row under its head; a choice needs at least two items"),
-        ("name,colour\na,red\nb,blue\n", "has no column of numbers to weigh; found are 'name', 'colour'"),
+        ("name,colour\na,red\nb,blue\n", "has no column of numbers to weigh; it has 'name', 'colour'"),
         (GOOD + "b,,3\n", "line 3, column 'price (min)': the cell is empty; fill it in, or remove the row"),
         (GOOD + "b,n/a,3\n", "line 3, column 'price (min)': 'n/a' is not a value"),
         (GOOD + 'b,"1,299",3\n', "line 3, column 'price (min)': '1,299' can be read in several ways"),
@@ -424,7 +424,7 @@ def test_bytes_that_are_not_text_are_refused(tmp_path: Path, raw: bytes, message
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objectives": "weight:min"}, "has no column 'weight'; found are 'name', 'price (min)', 'y (max)'"),
+        ({"objectives": "weight:min"}, "has no column 'weight'; it has 'name', 'price (min)', 'y (max)'"),
         ({"objectives": "y,y (max)"}, "is chosen twice"),
         ({"objectives": "price:min,price:max"}, "given twice"),
         ({"name_column": "title"}, "has no column 'title'"),
@@ -577,7 +577,7 @@ def test_cells_of_a_workbook_are_what_they_are(tmp_path: Path) -> None:
             [["name", "y", "p [EUR]"], ["a", 1, "=1+1"], ["b", 2, "=1+2"]],
             "row 2, column 'p [EUR]': the cell is empty; fill it in, or remove the row (a formula has no value until",
         ),
-        ([["name", "p"], ["a", "=1+1"], ["b", "=1+2"]], "has no column of numbers to weigh; found are 'name', 'p'"),
+        ([["name", "p"], ["a", "=1+1"], ["b", "=1+2"]], "has no column of numbers to weigh; it has 'name', 'p'"),
         ([["name", "p"], ["a", "=1+1"], ["b", "=1+2"]], "(a formula has no value until"),
     ],
 )

@@ -343,7 +343,7 @@ def counted(key: str, value: object) -> dict[str, Any]:
         (system(branch_probability_type={"type": "double", "size": 32}), "not a kind of number"),
         (system(branch_probability_type={"type": "rational"}), "5 fractions of 16 bytes"),
         (system(branch_probability_type="double"), "not a kind of number"),
-        (system(branch_probability_type=None), "not said how likely"),
+        (system(branch_probability_type=None), "no probabilities"),
         ({**small()[0], "annotations": {}}, "no reward structures"),
         ({**small()[0], "annotations": {"rewards": {"r9": {"applies-to": ["choices"], "type": {"type": "double"}}}}},
          "'annotations/rewards/r9/choices/values.bin' is missing"),

@@ -195,7 +195,7 @@ def test_a_double_submit_counts_once_and_says_so(coffee: Server) -> None:
             thread.join()
         assert sorted(statuses) == [*[f"{here}?notice=answered"] * 3, f"{here}?turn=2"]
         page = client.get(f"{here}?notice=answered").text
-        assert turn_of(page) == 2 and "answered already" in page and "undo" in page.lower()
+        assert turn_of(page) == 2 and "already been answered" in page and "undo" in page.lower()
 
 
 def test_an_old_tab_does_not_answer_another_question(coffee: Server) -> None:

@@ -257,7 +257,7 @@ class _Reader:
     def text(self, name: str) -> str:
         value = self.event.get(name)
         if not isinstance(value, str):
-            raise self.wrong(name, "a text")
+            raise self.wrong(name, "a string")
         return value
 
     def one_of(self, name: str, words: Sequence[str]) -> str:
@@ -321,10 +321,10 @@ def header_of(event: object) -> Header:
     if sides is not None and type(sides) is not int:
         raise read.wrong("sides", "a whole number")
     if version is not None and not isinstance(version, str):
-        raise read.wrong("version", "a text")
+        raise read.wrong("version", "a string")
     names = event.get("objectives", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise read.wrong("objectives", "a list of texts")
+        raise read.wrong("objectives", "a list of strings")
     return Header(
         problem=read.text("problem"), strategy=event["strategy"], settings=settings, at=read.time(),
         format=event["format"], version=version, problem_name=str(event.get("problem_name", "")),
@@ -368,4 +368,4 @@ def event_of(event: object, position: int) -> LogEvent:
                 weights=read.numbers("weights"), regret_bound=read.number("regret_bound"),
                 likely_regret=read.number("likely_regret"), at=read.time(),
             )  # fmt: skip
-    raise LogError(f"{where} is of the unknown kind {event.get('event')!r:.80}")
+    raise LogError(f"{where} has the unknown kind {event.get('event')!r:.80}")

@@ -123,7 +123,7 @@ def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if isinstance(value, CounterProxy):
         return value.plain()
     if isinstance(value, Uniform):
-        raise NotExactError("it keeps a continuous random number in its memory")
+        raise NotExactError("it keeps a continuous random number in its state")
     if id(value) in inside:
         return "itself"
     return _frozen_object(value, (*inside, id(value)))
@@ -181,11 +181,11 @@ class EnvironmentState:
     def begin(self) -> None:
         """Replace every generator by the branching one, and remember the first state."""
         spaces = [vars(value) for value in self.attributes.values() if is_space(value)]
-        for place in (self.attributes, *spaces):
-            names = {name for name, value in place.items() if isinstance(value, np.random.Generator)}
+        for owner in (self.attributes, *spaces):
+            names = {name for name, value in owner.items() if isinstance(value, np.random.Generator)}
             for name in names | {"_np_random"}:
-                self._generators.append((place, name, place.get(name, ABSENT)))
-                place[name] = self.branching
+                self._generators.append((owner, name, owner.get(name, ABSENT)))
+                owner[name] = self.branching
         self.first = dict(self.attributes)
         self.first_frozen = {name: frozen(value) for name, value in self.first.items()}
         self.first_copies = {name: self._copy_or_none(value) for name, value in self.first.items()}
@@ -198,11 +198,11 @@ class EnvironmentState:
                 del self.attributes[name]
         for name in self.first:
             self._put_first(name)
-        for place, name, value in self._generators:
+        for owner, name, value in self._generators:
             if value is ABSENT:
-                place.pop(name, None)
+                owner.pop(name, None)
             else:
-                place[name] = value
+                owner[name] = value
 
     def first_state(self) -> None:
         """Restore the state from before the first reset."""
@@ -316,7 +316,7 @@ class EnvironmentState:
         try:
             return copy.deepcopy(value, {id(self.env): self.env, id(self.branching): self.branching})
         except Exception as error:
-            raise NotExactError(f"its memory cannot be saved ({error})") from None
+            raise NotExactError(f"its state cannot be saved ({error})") from None
 
     def _copy_or_none(self, value: Any) -> Any:
         try:
