@@ -185,7 +185,7 @@ def test_what_is_typed_wrong_is_said_in_one_line_and_changes_nothing(folder: Pat
     fine("study", "create", "mine", "dependent", *PAPER)
     before = Path("tradeoff.db").read_bytes()
     create = ("study", "create", "other", "dependent", *PAPER)
-    refused(2, "there is a study 'mine' already", "study", "create", "mine", "dependent", *PAPER)
+    refused(2, "study 'mine' already exists", "study", "create", "mine", "dependent", *PAPER)
     for words in (("export", "nobody"), ("serve", "nobody"), ("list", "--links", "nobody")):
         assert "mine" in refused(2, "there is no study 'nobody'", "study", *words)
     refused(2, "cannot be called", "study", "create", "My Study", "dependent")

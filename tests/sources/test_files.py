@@ -275,7 +275,7 @@ def test_an_npz_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: p
 
 
 def test_sources_that_do_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="no bundled problem of that name.*coffee, commute"):
+    with pytest.raises(ProblemError, match=r"no bundled problem of that name.*coffee, commute"):
         load("comute")
     with pytest.raises(ProblemError, match="is a folder"):
         load(tmp_path)

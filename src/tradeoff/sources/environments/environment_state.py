@@ -63,7 +63,7 @@ class CounterProxy:
         self.number, self.notice = number, notice
 
     def __add__(self, other: Any) -> Any:
-        if _is_number(other):
+        if is_number(other):
             return CounterProxy(self.number + other, self.notice)
         return self.plain() + other
 
@@ -83,26 +83,11 @@ def _used_as(method: str) -> Callable[..., Any]:
     return use
 
 
-for _name in (
-    *("eq", "ne", "lt", "le", "gt", "ge", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
-    *(
-        "mod",
-        "rmod",
-        "pow",
-        "rpow",
-        "neg",
-        "abs",
-        "bool",
-        "int",
-        "float",
-        "index",
-        "round",
-        "str",
-        "repr",
-        "format",
-        "hash",
-    ),
-):
+_USES = [
+    "eq", "ne", "lt", "le", "gt", "ge", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv",
+    "mod", "rmod", "pow", "rpow", "neg", "abs", "bool", "int", "float", "index", "round", "str", "repr", "format", "hash",
+]  # fmt: skip
+for _name in _USES:
     setattr(CounterProxy, f"__{_name}__", _used_as(f"__{_name}__"))
 setattr(CounterProxy, "__array__", lambda self, *_, **__: np.array(self.plain()))  # noqa: B010
 
@@ -247,7 +232,7 @@ class EnvironmentState:
 
     def _tally(self, name: str, value: Any) -> Any:
         """Return a number as a counter proxy; a value that is no longer a number was not only counted."""
-        if not _is_number(value):
+        if not is_number(value):
             self._noticed.add(name)
             return value
         return CounterProxy(value, lambda: self._noticed.add(name))
@@ -281,7 +266,7 @@ class EnvironmentState:
         self.changing += changed
         for name in sorted(self._noticed):  # at first it is only known to be read, later to be used otherwise
             value = self.attributes.get(name)
-            if name in self.counted or not _is_number(value):
+            if name in self.counted or not is_number(value):
                 self.known.append(name)
                 self.counted = [other for other in self.counted if other != name]
             else:
@@ -325,7 +310,8 @@ class EnvironmentState:
             return None
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, and not a truth value."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 

@@ -143,14 +143,8 @@ class Explorer:
         seconds: float,
         name: str,
     ) -> None:
-        self.env, self.actions, self.branching, self.depth, self.most, self.name = (
-            env,
-            actions,
-            branching,
-            depth,
-            most,
-            name,
-        )
+        self.env, self.actions, self.branching, self.name = env, actions, branching, name
+        self.depth, self.most = depth, most
         self.seconds, self.began = seconds, time.process_time()
         self.room, self.resident = memory_limit(), resident_memory()
         self.attributes = EnvironmentState(env, branching)
