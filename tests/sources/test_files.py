@@ -280,7 +280,7 @@ def test_sources_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="is a folder"):
         load(tmp_path)
     (tmp_path / "x.yaml").write_text("")
-    with pytest.raises(ProblemError, match=r"ending in '.yaml' are not known"):
+    with pytest.raises(ProblemError, match=r"ending in '.yaml' are not supported"):
         load(tmp_path / "x.yaml")
     with pytest.raises(ProblemError, match=r"not to '\.pkl'"):
         save(load("dependent"), tmp_path / "x.pkl")

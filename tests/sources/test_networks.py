@@ -360,7 +360,7 @@ def easy(**last: Any) -> Any:
         (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
         (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
         (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
-        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has circles"),
+        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has cycles"),
         (easy(length=-1), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\) has length -1, which is below 0, and"),
         (easy(length="50 mph"), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\), attribute 'length': '50 mph' is not a"),
         (easy(length="['1', '2']"), {}, ProblemError, "is not a number"),

@@ -35,7 +35,7 @@ def read_document(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; problem files may have at most {LARGEST_FILE >> 20} MB are read: "
+            f"{path} has {size / 2**20:,.0f} MB; problem files may have at most {LARGEST_FILE >> 20} MB: "
             "use the .npz form for large models"
         )
     raw = path.read_bytes()
