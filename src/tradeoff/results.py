@@ -76,7 +76,11 @@ class Results:
         found: dict[str, Any] = {name: [getattr(row, name) for row in given] for name in COLUMNS}
         found["reason"] = tuple(map(sys.intern, found["reason"]))
         found["bound"] = [math.nan if bound is None else bound for bound in found["bound"]]
-        columns = {name: np.array(found[name], dtype=kind) for name, kind in COLUMNS.items() if kind is not str}
+        columns: dict[str, Any] = {
+            name: np.array(found[name], dtype=np.int64 if kind is int else kind)
+            for name, kind in COLUMNS.items()
+            if kind is not str
+        }
         weights = np.array([row.weights for row in given], dtype=float).reshape(len(given), objectives)
         return cls(**found | columns, weights=weights)
 
@@ -112,7 +116,7 @@ def check_out(path: str | Path) -> Path:
     if out.suffix.lower() not in SUFFIXES:
         raise ArgumentError(f"results are written to files ending in {' or '.join(SUFFIXES)}, not to {str(out)!r}")
     if not out.absolute().parent.is_dir():
-        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; create it, or write elsewhere")
     if out.is_dir():
         raise ArgumentError(f"{str(out)!r} is a folder; name a file for the results")
     if out.suffix.lower() == ".parquet":
@@ -223,7 +227,7 @@ def check_picture(path: str | Path) -> Path:
     if out.suffix.lower() not in PICTURES:
         raise ArgumentError(f"pictures are written to files ending in {', '.join(PICTURES)}, not to {str(out)!r}")
     if not out.absolute().parent.is_dir():
-        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; create it, or write elsewhere")
     _matplotlib()
     return out
 

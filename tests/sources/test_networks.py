@@ -360,7 +360,7 @@ def easy(**last: Any) -> Any:
         (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
         (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
         (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
-        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has circles"),
+        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has cycles"),
         (easy(length=-1), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\) has length -1, which is below 0, and"),
         (easy(length="50 mph"), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\), attribute 'length': '50 mph' is not a"),
         (easy(length="['1', '2']"), {}, ProblemError, "is not a number"),
@@ -390,7 +390,7 @@ def test_amounts_too_large_to_be_added_up_are_refused() -> None:
     graph = easy(length=1.7e308)
     graph.edges["a", "b"]["length"] = 1.7e308
     for objectives in ("length", "length,time"):
-        with pytest.raises(ProblemError, match="too large to be added up"):
+        with pytest.raises(ProblemError, match="too large"):
             tradeoff.load(graph, **EASY | {"objectives": objectives}).best(np.ones((1, objectives.count(",") + 1)))
 
 
@@ -408,7 +408,7 @@ def test_a_place_finds_the_nearest_node_and_says_how_far() -> None:
     [
         ("400,50.8", "its longitude, 400, is not between -180 and 180 degrees; x is the longitude and y the latitude"),
         ("4.3,-91", "its latitude, -91, is not between -90 and 90"),
-        ("50.8,4.3", "m away from the nearest node, further than the whole network is wide .* x is the longitude"),
+        ("50.8,4.3", "m away from the nearest node, farther than the whole network is wide .* x is the longitude"),
         ("4.3,50.83", r"2,332 m away from the nearest node, .* \(1,315 m: x is 4.3 to 4.31, y is 50.8 to 50.81\)"),
     ],
 )
@@ -427,7 +427,7 @@ def test_places_in_other_units_may_be_large_but_not_far_away() -> None:
         graph.add_node(node, x=x, y=y)
     assert tradeoff.load(graph, **EASY | {"origin": "390,480"}).title.endswith("from a to c")
     for place in ("0,0", "1e308,-1e308"):
-        with pytest.raises(ArgumentError, match="further than the whole network is wide"):
+        with pytest.raises(ArgumentError, match="farther than the whole network is wide"):
             tradeoff.load(graph, **EASY | {"origin": place})
     for node in graph.nodes:
         graph.add_node(node, x=1.0, y=1.0)  # of no extent, so that nothing is known about what is far

@@ -92,9 +92,9 @@ def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
                 if first == last:
                     best = broadcast(0.0, lanes)
                 store(sink, state * lanes, best)
-                place = (step * states + state) * columns + column
+                index = (step * states + state) * columns + column
                 if used == lanes:
-                    store_narrow(policy, place, picked)
+                    store_narrow(policy, index, picked)
                 else:
                     # A whole store would run into the next state's row, which belongs to another thread.
                     store_narrow(picks, 0, picked)

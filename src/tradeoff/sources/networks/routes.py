@@ -97,7 +97,7 @@ class ShortestPaths:
         while path[-1] != network.start:
             path.append(int(before[path[-1]]))
             if path[-1] < 0:  # there is a way, so it must have been infinitely long
-                raise ProblemError("the amounts along a way are too large to be added up; use larger units")
+                raise ProblemError("the amounts along a way are too large to add up; use larger units")
         edges = [self._cheapest(self._between[pair], costs) for pair in pairwise(reversed(path))]
         return network.expected[edges].sum(axis=0), [str(edge) for edge in edges]
 
@@ -255,7 +255,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
         allowed = (hops[target] <= left) | (hops[source] > left + 1)
         return build_layer(
             source[allowed], action[allowed], chances[allowed], target[allowed], amounts[allowed],
-            states=len(network.nodes), renormalise=False, where=building.place_of(network.nodes, names),
+            states=len(network.nodes), renormalise=False, where=building.where_in(network.nodes, names),
             objective_names=[o.name for o in objectives],
         )  # fmt: skip
 
