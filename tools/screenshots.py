@@ -146,8 +146,7 @@ def terminal(command: list[str], work: Path) -> Iterator[Callable[..., str]]:
 def drawn(browser: Browser, screen: str, path: Path) -> None:
     """Take a picture of a terminal's screen."""
     out = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    for line in screen.rstrip("\n").splitlines() or [""]:
-        out.print(Text.from_ansi(line), soft_wrap=True)
+    out.print(Text.from_ansi(screen.rstrip("\n")), soft_wrap=True)  # all at once: a style may go on in the next line
     written = out.export_html(inline_styles=True, theme=DEFAULT_TERMINAL_THEME, code_format="<pre>{code}</pre>")
     style = (
         "pre { font: 14px/18px 'DejaVu Sans Mono', monospace; width: 80ch; height: 432px; padding: 8px; margin: 0; }"

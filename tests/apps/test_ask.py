@@ -551,3 +551,58 @@ def test_no_acknowledged_answer_is_lost_to_kill_9(acknowledged: int, tmp_path: P
     ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[len(answers) :]))
     assert ended["recommendation"] == whole["recommendation"]
     assert [a["answer"] for a in ended["answers"]] == [a["answer"] for a in whole["answers"]]
+
+
+def test_the_last_answer_can_be_taken_back_at_the_end_and_after_resuming(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    keys, _ = interviewed("dependent", [2, 1, 1])
+    with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        screen.begin()
+        for number, key in enumerate(keys, start=1):
+            screen.press(key, number)
+        screen.wait_for(LAST_PROMPT)
+        os.write(screen.master, b"u")
+        screen.press(keys[-1], len(keys) + 1)
+        screen.wait_for(LAST_PROMPT, 2)
+        os.write(screen.master, b"x")
+        assert screen.end() == 0 and screen.restored()
+    with terminal("dependent", "--resume", str(log)) as screen:
+        screen.wait_for(LAST_PROMPT)
+        assert BEGIN not in screen.shown
+        os.write(screen.master, b"u")
+        screen.press("q", 1)
+        assert screen.end("so far.") == 0
+    events = [event["event"] for event in tradeoff.interview.read_log(log.read_text())]
+    assert events.count("retraction") == 2 and events.count("answer") == len(keys) + 1
+
+
+def test_details_and_help_are_followed_by_the_question_again() -> None:
+    with terminal("commute") as screen:
+        screen.begin()
+        screen.press("d", 1)
+        screen.wait_for("less is better", 5)
+        screen.wait_for("back to the question.")
+        os.write(screen.master, b"q")
+        screen.press("?", 2)
+        screen.wait_for("the one you would rather have")
+        os.write(screen.master, b"q")
+        screen.press("q", 3)
+        assert screen.end("so far.") == 0 and screen.shown.count("Question 1") == 3
+
+
+def test_keys_work_after_the_program_was_stopped_and_continued() -> None:
+    import termios
+
+    with terminal("dependent", *PAPER) as screen:
+        screen.begin()
+        screen.wait_for(PROMPT)
+        screen.process.send_signal(signal.SIGSTOP)
+        termios.tcsetattr(screen.slave, termios.TCSANOW, screen.attributes)  # as a shell does
+        screen.process.send_signal(signal.SIGCONT)
+        limit = time.monotonic() + processes.PATIENCE
+        while termios.tcgetattr(screen.slave)[3] & termios.ICANON:
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        os.write(screen.master, b"a")  # without Enter
+        screen.press("q", 2)
+        assert screen.end("so far.") == 0 and screen.restored()

@@ -92,7 +92,7 @@ def shown_pairs(draw: st.DrawFn) -> Pair:
         for j in range(draw(st.integers(1, 30)))
     )  # fmt: skip
     labels = tuple(LabelRow(f"label {j}", (draw(texts), draw(texts))) for j in range(draw(st.integers(0, 12))))
-    card = Card("", (Story("", False, (Repeat((("here", "go"),)),), (), ("here",)),), (), None)
+    card = Card("", (Story("", "", False, (Repeat((("here", "go"),)),), (), ("here",)),), (), None)
     return Pair((draw(texts), draw(texts)), "", "on average", (card, card), rows, labels)
 
 

@@ -58,7 +58,6 @@ def test_differences_are_seen_from_the_better_side() -> None:
     assert [(row.better, row.difference if row.better else "") for row in rows] == [
         ("A", "20 min less"), ("B", "2 points more"), ("", ""),
     ]  # fmt: skip
-    assert rows[0].number == "20"
     assert changes(problem, problem.alternative(0), problem.alternative(1)) == ["20 min more", "2 points more", ""]
     assert changes(problem, problem.alternative(0), problem.alternative(1), least=2.0) == ["", "", ""]
     assert [row.amount for row in amounts(problem, problem.alternative(1))] == ["60 min", "7 points", "0 %"]

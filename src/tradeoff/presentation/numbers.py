@@ -18,6 +18,7 @@ from tradeoff.presentation.text import one_line
 DIGITS = 3  # of an amount that stands alone: people compare, they do not compute
 ALIKE = Decimal("1e-9")  # of the larger amount: what differs by less is the same
 NOISE_PART = Decimal("1e-12")  # of the largest amount beside it: what is smaller is a 0 that was added up
+EXACT = 8  # digits from the first of all amounts to the last: up to here, amounts of few digits are not rounded
 INSIGNIFICANT = 1000  # times smaller than the largest amount beside it: no digit is spent on it
 GROUPED = 10_000  # from here on thousands are set apart
 LARGE, LARGE_WORDS, SMALLEST = 7, 12, -4  # powers of ten: words from here, the last word, plain decimals down to here
@@ -97,8 +98,8 @@ class _Layout(NamedTuple):
 
 
 def _layout(numbers: Sequence[float]) -> _Layout:
-    """Return how to write these numbers: two digits of what differs, or three digits of all."""
-    exact = [Decimal(repr(float(number))) for number in numbers]
+    """Return how to write these numbers: exactly where they are short, with two digits of what differs, or three of all."""
+    exact = [_decimal(number) for number in numbers]
     sizes = sorted(map(abs, exact))
     largest = sizes[-1]
     if not largest:
@@ -108,6 +109,10 @@ def _layout(numbers: Sequence[float]) -> _Layout:
     if gaps:
         last = min(gaps).adjusted() - 1
         last = min(last, next(size for size in sizes if size * INSIGNIFICANT >= largest).adjusted())
+    ends = [number.normalize() for number in exact if number]
+    final = min(number.adjusted() - len(number.as_tuple().digits) + 1 for number in ends)
+    if largest.adjusted() - final < EXACT and all(len(number.as_tuple().digits) <= DIGITS for number in ends):
+        last = min(last, final)
     unit = _unit_of(largest, last)
     return _Layout(unit, max(0, unit - last), largest >= GROUPED)
 
@@ -123,9 +128,14 @@ def _unit_of(largest: Decimal, last: int) -> int:
     return unit if last >= unit - 3 else 0
 
 
+def _decimal(number: float) -> Decimal:
+    """Return a number without the last digits, which computing has left there."""
+    return Decimal(f"{number:.12g}")
+
+
 def _rounded(numbers: Sequence[float], layout: _Layout) -> list[Decimal]:
     """Return the numbers in the layout's unit, rounded to its places."""
-    exact = [Decimal(repr(float(number))) for number in numbers]
+    exact = [_decimal(number) for number in numbers]
     least = max(map(abs, exact)) * NOISE_PART
     digit = Decimal(1).scaleb(-layout.places)
     return [

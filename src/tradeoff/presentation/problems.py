@@ -43,7 +43,7 @@ def goal(objective: Objective) -> str:
 
 def description(objective: Objective) -> str:
     """Return what an objective is, in a sentence or less; "" where the problem does not say."""
-    return one_line(getattr(objective, "description", "") or "")
+    return one_line(objective.description)
 
 
 def objective_words(objective: Objective) -> str:

@@ -46,7 +46,8 @@ def filled(items: Iterable[str], width: int) -> list[str]:
     """Return the items on as few lines as they fit, none broken that fits on a line of its own."""
     lines: list[str] = []
     for item in items:
-        for piece in chop_cells(item, width) or [""]:
+        words = item.split(" ") if cell_len(item) > width else [item]
+        for piece in filled(words, width) if len(words) > 1 else chop_cells(item, width) or [""]:
             if lines and cell_len(lines[-1]) + 1 + cell_len(piece) <= width:
                 lines[-1] += f" {piece}"
             else:
