@@ -29,6 +29,9 @@ FORMAT = "tradeoff-population/1"
 
 SUFFIXES = (".csv", ".parquet")
 
+# What a strategy may state of its recommendation; files of earlier versions have only the first of these columns.
+STATED = ("bound", "robust", "likely_worst", "likely_regret", "target")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -43,11 +46,15 @@ class Row:
     bound: float | None  # the strategy's own certificate
     errors: int  # wrong answers that this user gave
     seconds: float
+    robust: float | None = None  # what else was stated: the bound with one more wrong answer,
+    likely_worst: float | None = None  # "very likely within",
+    likely_regret: float | None = None  # the average,
+    target: float | None = None  # and what the reason for stopping is about
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Many rows, as columns; ``bound`` is NaN where the strategy gives none."""
+    """Many rows, as columns; what the strategy does not state is NaN."""
 
     index: NDArray[np.int64]
     weights: Matrix
@@ -58,6 +65,10 @@ class Results:
     bound: Vector
     errors: NDArray[np.int64]
     seconds: Vector
+    robust: Vector
+    likely_worst: Vector
+    likely_regret: Vector
+    target: Vector
 
     def __len__(self) -> int:
         return len(self.index)
@@ -73,9 +84,11 @@ class Results:
             regret=np.array([row.regret for row in given], dtype=float),
             complete=np.array([row.complete for row in given], dtype=bool),
             reason=tuple(sys.intern(row.reason) for row in given),
-            bound=np.array([math.nan if row.bound is None else row.bound for row in given], dtype=float),
             errors=np.array([row.errors for row in given], dtype=np.int64),
             seconds=np.array([row.seconds for row in given], dtype=float),
+            **{
+                name: np.array([getattr(row, name) for row in given], dtype=float) for name in STATED
+            },  # None becomes NaN
         )
 
     @classmethod
@@ -89,7 +102,7 @@ class Results:
 
     def row(self, position: int) -> Row:
         """Return one row."""
-        bound = float(self.bound[position])
+        stated = {name: float(getattr(self, name)[position]) for name in STATED}
         return Row(
             index=int(self.index[position]),
             weights=tuple(self.weights[position].tolist()),
@@ -97,15 +110,15 @@ class Results:
             regret=float(self.regret[position]),
             complete=bool(self.complete[position]),
             reason=self.reason[position],
-            bound=None if math.isnan(bound) else bound,
             errors=int(self.errors[position]),
             seconds=float(self.seconds[position]),
+            **{name: None if math.isnan(share) else share for name, share in stated.items()},
         )
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-BEFORE, AFTER = ("index",), ("questions", "regret", "complete", "reason", "bound", "errors", "seconds")
+BEFORE, AFTER = ("index",), ("questions", "regret", "complete", "reason", "bound", "errors", "seconds", *STATED[1:])
 
 
 def columns_of(objectives: Sequence[str]) -> list[str]:
@@ -149,7 +162,7 @@ def write_results(results: Results, objectives: Sequence[str], path: str | Path,
     arrays: list[Any] = [results.index, *results.weights.T]
     for name in AFTER:
         column = getattr(results, name)
-        missing = np.isnan(column) if name == "bound" else None
+        missing = np.isnan(column) if name in STATED else None
         arrays.append(arrow.array(column, mask=missing))
     names = columns_of(objectives)
     table = arrow.Table.from_arrays([arrow.array(a) if isinstance(a, np.ndarray) else a for a in arrays], names=names)
@@ -175,6 +188,7 @@ def _write_csv(results: Results, objectives: Sequence[str], file: IO[str]) -> No
                 "" if row.bound is None else repr(row.bound),
                 row.errors,
                 repr(row.seconds),
+                *("" if (share := getattr(row, name)) is None else repr(share) for name in STATED[1:]),
             ]
         )
 
@@ -190,6 +204,9 @@ def read_results(path: str | Path) -> Results:
         else:
             with source.open(newline="", encoding="utf-8") as file:
                 names, *cells = csv.reader(file)
+        if names[-1] == "seconds":  # by an earlier version
+            cells = [(*cell, *[None] * len(STATED[1:])) for cell in cells]
+            names = [*names, *STATED[1:]]
         width = len(names) - len(BEFORE) - len(AFTER)
         return Results.from_rows((_row(cell, width) for cell in cells), width)
     except (ValueError, IndexError, TypeError, csv.Error) as error:
@@ -198,7 +215,7 @@ def read_results(path: str | Path) -> Results:
 
 def _row(cells: Sequence[Any], width: int) -> Row:
     """Return a row of texts (CSV) or of values (Parquet)."""
-    index, weights, (questions, regret, complete, reason, bound, errors, seconds) = (
+    index, weights, (questions, regret, complete, reason, bound, errors, seconds, *stated) = (
         cells[0],
         cells[1 : 1 + width],
         cells[1 + width :],
@@ -212,9 +229,9 @@ def _row(cells: Sequence[Any], width: int) -> Row:
         regret=float(regret),
         complete=complete in (True, "true"),
         reason=reason,
-        bound=None if bound in (None, "") else float(bound),
         errors=int(errors),
         seconds=float(seconds),
+        **{n: None if share in (None, "") else float(share) for n, share in zip(STATED, (bound, *stated), strict=True)},
     )
 
 

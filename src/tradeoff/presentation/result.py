@@ -99,7 +99,7 @@ def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
     told = [f"{one_line(o.name)} {change}" for o, change in zip(problem.objectives, found, strict=True) if change]
     name = alternative_name(problem, other)
     same = name == alternative_name(problem, recommendation.alternative)  # plans that begin alike
-    return f"The next best plan for you{'' if same else f', {name}'}, would mean: {', '.join(told)}." if told else ""
+    return f"The next best plan for you{'' if same else f', {name},'} would mean: {', '.join(told)}." if told else ""
 
 
 def alternative_name(problem: Presentable, alternative: Alternative) -> str:

@@ -249,7 +249,7 @@ class Session:
         found = self.recommendation
         self.interview.record(
             Ended(
-                reason=found.reason,
+                reason=str(found.reason),
                 complete=found.complete,
                 value=tuple(found.alternative.value.tolist()),
                 weights=tuple(found.weights.tolist()),
