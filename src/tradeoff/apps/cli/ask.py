@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,8 @@ FILE = click.Path(path_type=Path)
 KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
 PROMPT = "a prefer A   b prefer B   = about equal   s skip   u undo   ? help   q quit"
 POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit)"
+
+PREPARING = "Preparing the first question. The very first time, that takes a while: code is compiled and kept ..."
 
 MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how long the paper's own basis takes
 
@@ -162,7 +165,7 @@ def begun(
     from tradeoff.interview import Interview
     from tradeoff.stores import JsonLines
 
-    busy = out.status("Working out what to ask ...") if out.is_terminal else contextlib.nullcontext()
+    busy = out.status(PREPARING) if out.is_terminal else contextlib.nullcontext()
     if resume is not None:
         with JsonLines.open(resume) as store:
             try:
@@ -174,11 +177,24 @@ def begun(
         return
     with busy:
         interview = Interview(problem, **settings)
+        if out.is_terminal:
+            prepare_first(problem, interview)
     if log is None:
         yield interview, None
         return
     with JsonLines.create(log) as store:
         yield interview, store
+
+
+def prepare_first(problem: Presentable, interview: Interview) -> None:
+    """Do what the first question needs while something moves, and begin with what the second will need."""
+    from tradeoff.kernels.walk import mover
+
+    first = interview.next()
+    if first is not None:
+        problem.show(first.a)
+        problem.show(first.b)
+        threading.Thread(target=mover).start()
 
 
 def warn_of_many_questions(interview: Interview) -> None:
