@@ -438,7 +438,7 @@ class Recommendation:
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
     target: float | None = None  # the relative regret that the strategy aims for
-    expected_left: float | None = None  # about how many more questions to the target
+    expected_left: float | None = None  # about how many questions are still to come, this one included
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))

@@ -255,7 +255,7 @@ class Session:
         found = self.recommendation
         self.interview.record(
             Ended(
-                reason=found.reason,
+                reason=str(found.reason),
                 complete=found.complete,
                 value=tuple(found.alternative.value.tolist()),
                 weights=tuple(found.weights.tolist()),
