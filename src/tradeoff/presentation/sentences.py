@@ -26,6 +26,7 @@ CONTRADICTION = (
 IMPOSSIBLE_ANSWER = "This answer cannot be right: no set of priorities fits it. Would you change it?"
 DOUBTFUL = "Probably slips, so we did not rely on them:"
 LEFT_OPEN = "left open, because it makes no difference here"
+RISK = "What really happens, how often:"
 CANNOT_CHANGE = "the same whatever you do"
 
 

@@ -134,24 +134,24 @@ def range_bar(estimate: float, band: tuple[float, float] | None) -> Svg:
 def quantile_dots(risk: Risk) -> Svg:
     """Return how an objective comes out as 20 dots on a line from the least to the greatest: each is 1 time in 20."""
     low, high = risk.dots[0], risk.dots[-1]
-    columns, wide = 24, 200.0
+    columns, wide = 40, 200.0
     span = high - low
     at = [round((dot - low) / span * (columns - 1)) if span > 0 else columns // 2 for dot in risk.dots]
     tall = max(at.count(column) for column in set(at))
     step = wide / columns
-    height = tall * step + 16
+    height = tall * step + 14
     drawn, stacked = [], [0] * columns
     for column in at:
-        x, y = step * (column + 0.5), height - 16 - step * (stacked[column] + 0.5)
+        x, y = step * (column + 0.5), height - 14 - step * (stacked[column] + 0.5)
         stacked[column] += 1
         drawn.append(f"M{number(x)} {number(y)}h0")
     ends = "".join(
-        f'<text class="names" font-size="9" x="{number(x)}" y="{number(height - 3)}" text-anchor="{anchor}">{text(end)}</text>'
+        f'<text class="names" font-size="8" x="{number(x)}" y="{number(height - 3)}" text-anchor="{anchor}">{text(end)}</text>'
         for x, anchor, end in zip((0, wide), ("start", "end"), risk.ends, strict=True)
         if span > 0 or anchor == "start"
     )
     return svg(
-        f'<path class="axis" d="M0 {number(height - 14)}h{number(wide)}"/><path class="chances" '
+        f'<path class="axis" d="M0 {number(height - 13)}h{number(wide)}"/><path class="chances" '
         f'stroke-width="{number(0.8 * step)}" d="{"".join(drawn)}"/>{ends}',
         wide, height, "quantiles", f"{risk.name}: {risk.words}",
     )  # fmt: skip

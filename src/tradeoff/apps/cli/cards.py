@@ -160,6 +160,19 @@ def print_guide(out: Console, guide: Guide) -> None:
         out.print(cell(guide.covered, "dim"))
 
 
+def print_risks(out: Console, card: Card) -> None:
+    """Print how often what really happens, a line for each objective that varies."""
+    varying = [risk for risk in card.risks if not risk.always]
+    if varying:
+        out.print(cell(sentences.RISK, "bold"))
+    for risk in varying:
+        lines = filled(f"{risk.name}: {risk.words}".split(" "), max(out.width - 4, 20))
+        for i, text in enumerate(lines):
+            out.print(cell(f"{'    ' if i else '  - '}{text}"))
+    if varying:
+        out.print(cell(card.basis, "dim"))
+
+
 def print_recommendation(out: Console, problem: Presentable, recommendation: Recommendation, finished: bool) -> None:
     """Print the recommended plan in words, the importance of each objective, and how certain it is."""
     found = result(problem, recommendation, _lottery(problem, recommendation.alternative), finished)
@@ -173,6 +186,7 @@ def print_recommendation(out: Console, problem: Presentable, recommendation: Rec
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
     if found.guide is not None:
         print_guide(out, found.guide)
+    print_risks(out, found.card)
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
     for row, importance in zip(found.amounts, found.importance, strict=True):
         bar = f"{'#' * round(BAR * importance.share)} {importance.percent}".strip()
