@@ -301,3 +301,11 @@ def test_dots_are_twenty() -> None:
         chances = re.search(r'class="chances"[^>]* d="([^"]*)"', drawing)
         assert chances is not None and chances[1].count("M") == 20
         assert risk.words in drawing
+
+
+def test_tiles_are_not_labelled_with_their_coordinates() -> None:
+    names = [f"row {r}, column {c}" for r in range(3) for c in range(3)]
+    rows = [(names[i], "go", 1.0, names[(i + 1) % 9], 1.0) for i in range(9)]
+    places = {name: (float(i % 3), -float(i // 3)) for i, name in enumerate(names)}
+    layout = map_layout(MDP.from_rows(rows, horizon=9, start=names[0], places=places))
+    assert layout is not None and layout.tile and not any(layout.labels)

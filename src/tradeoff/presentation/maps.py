@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ MANY_NODES, MANY_ROADS = 60, 1500  # more are not labelled at all, or not drawn
 FILLING = frozenset(
     ("a", "an", "and", "at", "behind", "by", "in", "near", "of", "on", "or", "the", "to", "under", "with")
 )
+
+COORDINATES = re.compile(r"(row \d+|column \d+|\(?-?\d+|-?\d+\)?|,|\s)+")
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -184,11 +187,12 @@ def _trimmed(words: Sequence[str]) -> str:
         kept.pop(0)
     while kept and kept[-1].lower() in FILLING:
         kept.pop()
-    return " ".join(kept)
+    return " ".join(kept).rstrip(",;:")
 
 
 def _tile_label(title: str, node: Point, tile: float) -> Label | None:
-    lines = wrap(title, tile, LETTERS - 1) if tile >= 44 else []
+    # Where a tile lies is seen; "row 2, column 3" on each would only hide what is drawn there.
+    lines = wrap(title, tile, LETTERS - 1) if tile >= 44 and not COORDINATES.fullmatch(title) else []
     if not lines or len(lines) > 2:
         return None
     return Label(node[0], node[1] - tile / 2 + LETTERS + 1, tuple(lines), "middle")
