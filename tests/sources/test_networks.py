@@ -6,6 +6,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -589,3 +590,21 @@ def test_a_city_of_thousands_of_nodes_is_interactive(benchmark: Any, tmp_path: P
     begin = time.process_time()
     problem.best(np.random.default_rng(0).dirichlet(np.ones(3), 300))
     assert time.process_time() - begin < 2  # a hundred times what looking them up takes, less than solving them anew
+
+
+def test_routes_have_a_map_without_a_horizon() -> None:
+    from tradeoff.presentation.maps import map_layout
+    from tradeoff.presentation.plans import plan_names
+
+    path = Path(__file__).parents[2] / "docs/how-to/data/town.graphml"
+    routes = tradeoff.load(str(path), origin="A1", destination="E5", objectives="length,travel_time")
+    layout = map_layout(routes)
+    assert layout is not None and layout.roads
+    for best in routes.best([[1, 0], [0, 1]]):
+        (told,) = routes.show(best).trajectories
+        drawn = layout.route(told.through)
+        assert told.through[0] == told.states[0] == "A1" and told.through[-1] == told.states[-1] == "E5"
+        assert set(told.states) <= set(told.through)
+        assert all(tuple(sorted(pair)) in layout.roads for pair in pairwise(drawn))  # along roads, not across
+    one, other = plan_names(routes, *routes.best([[1, 0], [0, 1]]))
+    assert one != other and max(len(one), len(other)) < 60
