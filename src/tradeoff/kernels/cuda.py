@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.kernels.layers import Array
+from tradeoff.kernels.layers import HELD, Array
 from tradeoff.kernels.policy import SUM_STATES
 
 THREADS = 256  # of a block
@@ -102,17 +102,23 @@ extern "C" __global__ void earn(const int S, const int B, const int k, const int
     const int part = blockIdx.x * blockDim.y + threadIdx.y;
     if ((Long)part * SUM_STATES >= S) return;
     const int end = min((Long)S, (Long)(part + 1) * SUM_STATES);
-    for (int lane = threadIdx.x; lane < B * k; lane += blockDim.x) {
-        const int b = lane / k, i = lane % k;
-        double total = 0.0;
-        for (int s = part * SUM_STATES; s < end; s++) {
-            const double mass = now[(Long)s * B + b];
-            const int first = state_ptr[s];
-            if (mass != 0.0 && first < state_ptr[s + 1])
-                total = fma(mass, reward[((Long)first + policy[(Long)s * B + b]) * k + i], total);
+    for (int b = threadIdx.x; b < B; b += blockDim.x)
+        for (int i = 0; i < k; i += HELD) {
+            double total[HELD];
+            #pragma unroll
+            for (int j = 0; j < HELD; j++) total[j] = 0.0;
+            #pragma unroll 4
+            for (int s = part * SUM_STATES; s < end; s++) {
+                const double mass = now[(Long)s * B + b];
+                const int first = state_ptr[s];
+                if (mass == 0.0 || first == state_ptr[s + 1]) continue;
+                const double* row = reward + ((Long)first + policy[(Long)s * B + b]) * k + i;
+                #pragma unroll
+                for (int j = 0; j < HELD; j++) if (i + j < k) total[j] = fma(mass, row[j], total[j]);
+            }
+            #pragma unroll
+            for (int j = 0; j < HELD; j++) if (i + j < k) parts[((Long)part * B + b) * k + i + j] = total[j];
         }
-        parts[(Long)part * B * k + lane] = total;
-    }
 }
 
 extern "C" __global__ void add_up(const int count, const int lanes, const double* __restrict__ parts,
@@ -175,7 +181,7 @@ def _function(name: str, size: int) -> Any:
     import cupy
 
     # Without contraction the compiler adds no fused operations of its own to those written above.
-    head = f"typedef {CHOICE[size]} Choice;\n#define SUM_STATES {SUM_STATES}\n"
+    head = f"typedef {CHOICE[size]} Choice;\n#define SUM_STATES {SUM_STATES}\n#define HELD {HELD}\n"
     return cupy.RawModule(code=head + SOURCE, options=("--std=c++17", "--fmad=false")).get_function(name)
 
 
@@ -234,7 +240,7 @@ def forward(layer: CardLayer, policy: Any, occupancy: Any, totals: Any) -> None:
     now, later = occupancy, cupy.empty_like(occupancy)
     for step in range(len(policy)):
         arguments = (*numbers, np.int32(objectives), layer.state_ptr, layer.reward, policy[step], now, parts)
-        _function("earn", size)(*_shape(len(parts), lanes), arguments)
+        _function("earn", size)(*_shape(len(parts), count), arguments)
         added = (np.int32(len(parts)), np.int32(lanes), parts, totals)
         _function("add_up", size)((-(-lanes // 32),), (32,), added)
         _function("forward", size)(*_shape(states, count), (*numbers, *layer[5:], policy[step], now, later))
