@@ -14,6 +14,7 @@ import os
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # a child has no threads but its own
 
 import argparse
+import contextlib
 import csv
 import io
 import json
@@ -467,6 +468,7 @@ def fuzz(name: str, cases: int, seed: int, keep: Path | None = None) -> Iterator
         good = Path(text, "good")
         good.mkdir()
         sample = FORMATS[name](good)
+        _warm_up(sample.call, Path(shutil.copytree(good, Path(text, "warm"))))
         for case in range(cases):
             rng = random.Random(f"{seed} {name} {case}")
             folder = Path(text, "case")
@@ -481,6 +483,19 @@ def fuzz(name: str, cases: int, seed: int, keep: Path | None = None) -> Iterator
                 shutil.copytree(folder, keep / f"{name}-{seed}-{case}", dirs_exist_ok=True)
             yield found
             shutil.rmtree(folder)
+
+
+def _warm_up(call: list[str], folder: Path) -> None:
+    """Run a command in this process, so that children find everything imported that it needs."""
+    from tradeoff.apps.cli.main import main
+
+    with contextlib.chdir(folder), Path(os.devnull).open("r+") as null, contextlib.suppress(SystemExit):
+        before, sys.stdin = sys.stdin, null
+        try:
+            with contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
+                main.main(call, prog_name="tradeoff")
+        finally:
+            sys.stdin = before
 
 
 def prepare() -> None:
@@ -510,7 +525,7 @@ def main() -> None:
         )
         for outcome in bad:
             failed = True
-            print(f"  {outcome.what}: {outcome.said.strip().splitlines()[-1:]}", flush=True)
+            print(f"  {outcome.what}: {(outcome.said.strip().splitlines() or [''])[-1]:.200}", flush=True)
     raise SystemExit(failed)
 
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff._version import __version__
 from tradeoff.errors import ArgumentError, LogError
@@ -107,16 +108,13 @@ class Interview:
     def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
         self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
         self.state = LogState(header)  # what the log says
-        self.thinking: Callable[[], AbstractContextManager[Any]] = (
-            contextlib.nullcontext
-        )  # entered around every computation
+        # Entered around every computation.
+        self.thinking: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
         self._spec, self._clock = spec, clock
         self._events: list[Event] = [written]
         self._resumed = False
-        # The strategy may be behind the log.
-        self._unseen: deque[tuple[int, LogEvent]] = (
-            deque()
-        )  # events that it has not seen, with their position in the log
+        # The strategy may be behind the log: events that it has not seen, with their position there.
+        self._unseen: deque[tuple[int, LogEvent]] = deque()
         self._answers: list[Record] = []  # those not taken back
         self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
@@ -273,7 +271,22 @@ class Interview:
         if step is None:
             return None
         question = step.question
-        return Shown(question, self.left if self._is_asked(question) else side_of(self.sides, question))
+        turned = self._side_turned(question)
+        if self._is_asked(question):
+            side = self.left
+        else:
+            side = turned if turned and self.sides is not None else side_of(self.sides, question)
+        return Shown(question, side, again=side == turned)
+
+    def _side_turned(self, question: Question) -> Side | None:
+        """Return which alternative was B when these two were last shown and answered; None if they were not."""
+        first, second = (_digits(one.value) for one in (question.first, question.second))
+        for one in reversed(self.state.standing):
+            shown = one.shown
+            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
+                right = shown.second if shown.left == "first" else shown.first
+                return "first" if _digits(right) == first else "second"
+        return None
 
     def _is_asked(self, question: Question) -> bool:
         return self._asked is not None and not self._asked_foreign and self._asked.key == question.key
@@ -417,6 +430,11 @@ class Interview:
                 else "that one chose its questions differently, or the log was edited"
             )
         )
+
+
+def _digits(value: ArrayLike) -> bytes:
+    """Return the digits of a value that every machine agrees on."""
+    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
 
 
 def _same(value: tuple[float, ...], alternative: Alternative) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from functools import singledispatch
+from enum import Enum, StrEnum
+from functools import cached_property, singledispatch
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,6 +35,8 @@ def as_html(value: object) -> str | None:
 class Objective:
     """One thing a person cares about: its name, its unit, and whether more or less of it is better.
 
+    ``description`` says in a few words what is counted; no log and no fingerprint depends on it.
+
     >>> Objective("time", "min", "min")
     Objective(name='time', unit='min', goal='min')
     """
@@ -42,6 +44,7 @@ class Objective:
     name: str
     unit: str = ""
     goal: Literal["max", "min"] = "max"
+    description: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -230,15 +233,60 @@ class Trajectory:
 
 
 @dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How a plan's outcomes are distributed: ``points[m, k]`` in the person's units, and how likely each is.
+
+    ``rollouts`` is None where the distribution is exact, otherwise the number of rollouts it was estimated from. ``range``
+    holds the least and the greatest amount of each objective that can happen at all; None where only rollouts were seen.
+    """
+
+    points: Matrix
+    probabilities: Vector
+    rollouts: int | None = None
+    range: Matrix | None = None  # [2, k]
+
+    @cached_property
+    def mean(self) -> Vector:
+        """The mean of each objective."""
+        result: Vector = self.probabilities @ self.points
+        return result
+
+    @cached_property
+    def spread(self) -> Vector:
+        """The standard deviation of each objective; exactly 0 where only rounding varies."""
+        deviation: Vector = np.sqrt(self.probabilities @ np.square(self.points - self.mean))
+        return np.where(deviation > 1e-12 * np.abs(self.points).max(axis=0), deviation, 0.0)
+
+    def quantiles(self, objective: int, shares: ArrayLike) -> Vector:
+        """Return for each share the smallest outcome that is not exceeded with at least this probability.
+
+        >>> Outcomes(np.arange(1.0, 7.0)[:, None], np.full(6, 1 / 6)).quantiles(0, [0.5, 0.95]).tolist()
+        [3.0, 6.0]
+        """
+        order = np.argsort(self.points[:, objective], kind="stable")
+        reached = np.cumsum(self.probabilities[order])
+        at = np.searchsorted(reached, np.asarray(shares, dtype=float) - 1e-12)
+        result: Vector = self.points[order[np.minimum(at, len(order) - 1)], objective]
+        return result
+
+    @property
+    def error(self) -> float:
+        """Half the width of a 95% interval around any estimated chance, at most; 0 where the distribution is exact."""
+        return 0.0 if self.rollouts is None else 0.98 / self.rollouts**0.5
+
+
+@dataclass(frozen=True, eq=False)
 class Lottery:
     """A plan a person can read: at most k + 1 trajectories, with weights that give exactly the plan's average outcome.
 
     The weights sum to 1. They are not the trajectories' own probabilities: a few trajectories stand for all of them.
+    ``truth`` is how the plan's outcomes are really distributed, where that was worked out.
     """
 
     objectives: tuple[Objective, ...]
     weights: Vector
     trajectories: tuple[Trajectory, ...]
+    truth: Outcomes | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))
@@ -276,6 +324,7 @@ class Situation(NamedTuple):
     state: str
     action: str
     probability: float
+    free: bool = True  # whether something else could be done there
 
 
 @dataclass(frozen=True)
@@ -284,7 +333,8 @@ class Details:
 
     labels: Mapping[str, str] = field(default_factory=dict)  # texts to show beside an item
     lines: tuple[str, ...] = ()  # what to do, line by line
-    situations: tuple[Situation, ...] = ()  # the likeliest situations of a policy, in order of time
+    situations: tuple[Situation, ...] = ()  # the situations of a policy in order of time: all, or the likeliest of many
+    complete: bool = True  # whether these are all that can be reached
 
 
 class Answer(Enum):
@@ -335,22 +385,49 @@ class Question:
         """What identifies this question: the two values, bit for bit."""
         return self.first.value.tobytes() + self.second.value.tobytes()
 
+    @property
+    def pair(self) -> frozenset[bytes]:
+        """What identifies the two alternatives, whichever is first."""
+        return frozenset((self.first.value.tobytes(), self.second.value.tobytes()))
+
+
+class Reason(StrEnum):
+    """Why the asking stopped, as a fact that presentation words; a strategy of one's own may give any other text.
+
+    "Very likely" is what ``likely_worst`` means by it; "probably" is what the belief that chose the questions holds.
+    """
+
+    PROVED = "proved to be within the target"
+    UNNOTICEABLE = "nothing could be better by as much as the person would notice"
+    INEXACT = "no answer could prove more: the problem's own solutions are not more exact than this"
+    CONTRADICTION = "the answers contradict each other; take one of them back to go on"
+    VERY_LIKELY_WITHIN = "very likely within the target"
+    VERY_LIKELY_UNNOTICED = "very likely nothing is better by more than the person would notice"
+    VERY_LIKELY_EITHER = "very likely nothing is better by more than the target or by more than the person would notice"
+    PROBABLY_WITHIN = "probably within the target"
+    PROBABLY_UNNOTICED = "probably nothing is better by more than the person would notice"
+    PROBABLY_EITHER = "probably nothing is better by more than the target or by more than the person would notice"
+    NOTHING_TO_ASK = "there is nothing new left to ask"
+    TOO_MANY = "that many questions were not enough to be sure"
+    EARLY = "stopped early"
+
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
     """What is recommended, and how much can be said for it.
 
-    Three levels of certainty are never blurred. ``likely_regret`` and ``likely_worst`` are the mean and the 95% quantile
-    of the relative regret for a person who answers as this one did and errs now and then. ``regret_bound`` is the
-    certificate: the share of the best possible gain that may be lost at most, for every preference consistent with the
-    answers (without the ``doubtful`` ones). ``robust_bound`` is the same if any one more of the answers were wrong.
-    They are None if a strategy cannot tell. All regrets are relative to gains over the reference.
+    Three levels of certainty are never blurred. ``likely_regret`` is the mean of the relative regret for a person who
+    answers as this one did, and ``likely_worst`` is "very likely" not exceeded: by at most 5% of the people whose answers
+    are wrong as often as the strategy allows for. ``regret_bound`` is the certificate: the share of the best possible gain
+    that may be lost at most, for every preference consistent with the answers (without the ``doubtful`` ones).
+    ``robust_bound`` is the same if any one more of the answers were wrong. They are None if a strategy cannot tell. All
+    regrets are relative to gains over the reference.
     """
 
     alternative: Alternative
     weights: Vector  # the estimated importance of each gain, summing to 1
     questions: int
-    reason: str  # why the asking stopped
+    reason: str  # why the asking stopped: a Reason, or a text of the strategy's own
     complete: bool = True  # whether the strategy asked all it wanted
     regret_bound: float | None = None
     robust_bound: float | None = None

@@ -23,6 +23,7 @@ from tradeoff.model import (
     Reference,
     Vector,
 )
+from tradeoff.wording import Wording
 
 # Two expectations closer than this share of their size are the same number: rounding, not a difference.
 SAME = 1e-12
@@ -129,6 +130,10 @@ class Presentable(Problem, Protocol):
     def pictures(self) -> Mapping[str, bytes]:
         """PNG pictures of states, by name; empty without pictures."""
 
+    @property
+    def wording(self) -> Wording:
+        """How the states are said."""
+
     def outcome(self, value: ArrayLike) -> Vector:
         """Return a value vector (gains) in the person's units."""
 
@@ -234,6 +239,7 @@ class ScaledProblem(ABC):
     slack: float = 0.0
     places: Mapping[str, tuple[float, float]] = {}
     pictures: Mapping[str, bytes] = {}
+    wording: Wording = Wording()
     threads: int = 1  # how many threads one call may use; only MDPs use more than one
 
     @property

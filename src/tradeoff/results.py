@@ -30,6 +30,13 @@ FORMAT = "tradeoff-population/1"
 SUFFIXES = (".csv", ".parquet")
 
 
+# What is known of a user beside their weights: the columns of a file, which has the weights after the first of them.
+COLUMNS: dict[str, type] = {
+    "index": int, "questions": int, "regret": float, "complete": bool, "reason": str, "bound": float, "errors": int,
+    "seconds": float,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One simulated user: who they were (weights on the gains, their best worth 1) and what the interview came to."""
@@ -66,17 +73,12 @@ class Results:
     def from_rows(cls, rows: Iterable[Row], objectives: int) -> Results:
         """Return the rows as columns."""
         given = list(rows)
-        return cls(
-            index=np.array([row.index for row in given], dtype=np.int64),
-            weights=np.array([row.weights for row in given], dtype=float).reshape(len(given), objectives),
-            questions=np.array([row.questions for row in given], dtype=np.int64),
-            regret=np.array([row.regret for row in given], dtype=float),
-            complete=np.array([row.complete for row in given], dtype=bool),
-            reason=tuple(sys.intern(row.reason) for row in given),
-            bound=np.array([math.nan if row.bound is None else row.bound for row in given], dtype=float),
-            errors=np.array([row.errors for row in given], dtype=np.int64),
-            seconds=np.array([row.seconds for row in given], dtype=float),
-        )
+        found: dict[str, Any] = {name: [getattr(row, name) for row in given] for name in COLUMNS}
+        found["reason"] = tuple(map(sys.intern, found["reason"]))
+        found["bound"] = [math.nan if bound is None else bound for bound in found["bound"]]
+        columns = {name: np.array(found[name], dtype=kind) for name, kind in COLUMNS.items() if kind is not str}
+        weights = np.array([row.weights for row in given], dtype=float).reshape(len(given), objectives)
+        return cls(**found | columns, weights=weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Results]) -> Results:
@@ -89,28 +91,19 @@ class Results:
 
     def row(self, position: int) -> Row:
         """Return one row."""
-        bound = float(self.bound[position])
-        return Row(
-            index=int(self.index[position]),
-            weights=tuple(self.weights[position].tolist()),
-            questions=int(self.questions[position]),
-            regret=float(self.regret[position]),
-            complete=bool(self.complete[position]),
-            reason=self.reason[position],
-            bound=None if math.isnan(bound) else bound,
-            errors=int(self.errors[position]),
-            seconds=float(self.seconds[position]),
-        )
+        cells: dict[str, Any] = {name: kind(getattr(self, name)[position]) for name, kind in COLUMNS.items()}
+        cells["bound"] = None if math.isnan(cells["bound"]) else cells["bound"]
+        return Row(weights=tuple(self.weights[position].tolist()), **cells)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-BEFORE, AFTER = ("index",), ("questions", "regret", "complete", "reason", "bound", "errors", "seconds")
+BEFORE, *AFTER = COLUMNS
 
 
 def columns_of(objectives: Sequence[str]) -> list[str]:
     """Return the names of a file's columns; the prefix keeps an objective called "regret" apart, and "=..." inert."""
-    return [*BEFORE, *(f"weight_{name}" for name in objectives), *AFTER]
+    return [BEFORE, *(f"weight_{name}" for name in objectives), *AFTER]
 
 
 def check_out(path: str | Path) -> Path:
@@ -164,19 +157,14 @@ def _write_csv(results: Results, objectives: Sequence[str], file: IO[str]) -> No
     writer.writerow(columns_of(objectives))
     for i in range(len(results)):
         row = results.row(i)
-        writer.writerow(
-            [
-                row.index,
-                *map(repr, row.weights),  # repr reads back as the same number, to the last bit
-                row.questions,
-                repr(row.regret),
-                "true" if row.complete else "false",
-                row.reason,
-                "" if row.bound is None else repr(row.bound),
-                row.errors,
-                repr(row.seconds),
-            ]
-        )
+        writer.writerow([row.index, *map(_text, row.weights), *(_text(getattr(row, name)) for name in AFTER)])
+
+
+def _text(cell: object) -> str:
+    """Return a cell of a CSV file; the repr of a number reads back as the same number, to the last bit."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return "" if cell is None else cell if isinstance(cell, str) else repr(cell)
 
 
 def read_results(path: str | Path) -> Results:
@@ -190,7 +178,7 @@ def read_results(path: str | Path) -> Results:
         else:
             with source.open(newline="", encoding="utf-8") as file:
                 names, *cells = csv.reader(file)
-        width = len(names) - len(BEFORE) - len(AFTER)
+        width = len(names) - len(COLUMNS)
         return Results.from_rows((_row(cell, width) for cell in cells), width)
     except (ValueError, IndexError, TypeError, csv.Error) as error:
         raise ArgumentError(f"{str(source)!r} is not a file of simulated users: {error}") from None
@@ -198,23 +186,15 @@ def read_results(path: str | Path) -> Results:
 
 def _row(cells: Sequence[Any], width: int) -> Row:
     """Return a row of texts (CSV) or of values (Parquet)."""
-    index, weights, (questions, regret, complete, reason, bound, errors, seconds) = (
-        cells[0],
-        cells[1 : 1 + width],
-        cells[1 + width :],
-    )
-    if complete not in (True, False, "true", "false"):
-        raise ValueError(f"complete is {complete!r}")
+    names = dict(zip(COLUMNS, [cells[0], *cells[1 + width :]], strict=True))
+    if names["complete"] not in (True, False, "true", "false"):
+        raise ValueError(f"complete is {names['complete']!r}")
+    complete, bound = names.pop("complete") in (True, "true"), names.pop("bound")
     return Row(
-        index=int(index),
-        weights=tuple(map(float, weights)),
-        questions=int(questions),
-        regret=float(regret),
-        complete=complete in (True, "true"),
-        reason=reason,
+        weights=tuple(map(float, cells[1 : 1 + width])),
+        complete=complete,
         bound=None if bound in (None, "") else float(bound),
-        errors=int(errors),
-        seconds=float(seconds),
+        **{name: COLUMNS[name](cell) for name, cell in names.items()},
     )
 
 

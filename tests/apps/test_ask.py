@@ -17,8 +17,9 @@ from click.testing import CliRunner, Result
 import tradeoff
 from tests import processes
 from tradeoff.apps.cli.arguments import settings_from
-from tradeoff.apps.cli.ask import PROMPT, ask
+from tradeoff.apps.cli.ask import BEGIN, LAST_PROMPT, ask
 from tradeoff.apps.cli.main import Commands
+from tradeoff.apps.cli.questions import PROMPT as KEYS
 from tradeoff.presentation import sentences
 from tradeoff.stores import JsonLines
 from tradeoff.users import LinearUser, RandomUser
@@ -26,6 +27,7 @@ from tradeoff.users import LinearUser, RandomUser
 app = Commands("tradeoff", commands={"ask": ask})
 PAPER = ("--strategy", "paper")
 SPANNER = (*PAPER, "-o", "basis=spanner")
+PROMPT = KEYS[0]  # the first of the keys that are named below a question
 KEY = {tradeoff.Answer.FIRST: "a", tradeoff.Answer.SECOND: "b", tradeoff.Answer.SAME: "="}
 BUNDLED = ["coffee", "commute", "dependent", "portfolio", "vacuum"]
 
@@ -365,13 +367,13 @@ def test_questions_fit_the_terminal_and_say_everything_in_units(name: str, colum
     questions = re.split(r"^Question \d+", page, flags=re.MULTILINE)[1:]
     assert len(questions) == 9
     for question in questions[:-1]:
-        assert len(question.splitlines()) <= (65 if columns < 76 else 48)
+        assert len(question.splitlines()) <= 24
         flowing = " ".join(question.split())
         assert "Which would you rather have, A or B?" in flowing
         for objective in problem.objectives:  # each has its row, or is named as the same for both
-            row = rf"(^{objective.name} +\S+.*\b[AB]: \S+.* (more|less))|(^same for both: .*{objective.name})"
+            row = rf"(^{objective.name}(: A)? +\S+.*\s+\b[AB]: \S+.* (more|less))|(^same for both: .*{objective.name})"
             assert re.search(row, question, re.MULTILINE), (objective.name, question)
-    assert ("│" in page) == (columns >= 76)
+    assert "│" not in page
 
 
 def test_what_is_the_same_for_both_is_said_in_one_line(tmp_path: Path) -> None:
@@ -388,8 +390,9 @@ def test_what_is_the_same_for_both_is_said_in_one_line(tmp_path: Path) -> None:
 def test_a_mixture_names_the_reference_and_both_sides_count_out_of_the_same_number() -> None:
     page = run("commute", *PAPER, keys=["a"] * 6, columns=100).stdout
     assert "the worst trip imaginable" in page
+    page = run("commute", *PAPER, keys=["d", "a"] * 6, columns=100).stdout
     for question in re.split(r"^Question", page, flags=re.MULTILINE)[1:]:
-        assert len(set(re.findall(r"\(\d[\d,]* of ([\d,]+)\)", question.split("The best plan")[0]))) == 1
+        assert len(set(re.findall(r"\(\d[\d,]* of ([\d,]+)\)", question.split("The best plan")[0]))) <= 1
 
 
 @pytest.mark.parametrize("kind", ["catalogue", "mdp"])
@@ -453,6 +456,11 @@ class Terminal:
             if select.select([self.master], [], [], 0.2)[0]:
                 self.shown += os.read(self.master, 65536).decode()
 
+    def begin(self) -> None:
+        """Leave the first page."""
+        self.wait_for(BEGIN)
+        os.write(self.master, b" ")
+
     def press(self, key: str, prompts: int) -> None:
         """Press a key when it has been prompted for so many times."""
         self.wait_for(PROMPT, prompts)
@@ -485,9 +493,12 @@ def test_single_keys_on_a_terminal_give_the_same_as_lines(tmp_path: Path) -> Non
     log = tmp_path / "log"
     keys, interview = interviewed("dependent", [2, 1, 1])
     with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        screen.begin()
         for number, key in enumerate(keys, start=1):
             screen.press(key, number)
-        assert screen.end("questions: ") == 0 and screen.restored()
+        screen.wait_for(LAST_PROMPT)
+        os.write(screen.master, b"q")
+        assert screen.end() == 0 and screen.restored()
         assert f"{len(keys)} questions: " in screen.shown
     assert [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"] == [
         reply.value for _, _, reply in interview.answers if reply is not None
@@ -497,6 +508,7 @@ def test_single_keys_on_a_terminal_give_the_same_as_lines(tmp_path: Path) -> Non
 def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
     with terminal("dependent", *PAPER) as screen:
         os.write(screen.master, b"bbbb")  # before anything is seen
+        screen.begin()
         screen.press("\x1b[A", 1)  # the arrow upwards ends with an A
         screen.wait_for("that key is not an answer", 1)
         os.write(screen.master, b"\xc3\xa9")
@@ -511,6 +523,7 @@ def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
 def test_ctrl_c_keeps_everything_and_gives_the_terminal_back(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        screen.begin()
         screen.press("a", 1)
         screen.press("b", 2)
         screen.wait_for(PROMPT, 3)
@@ -525,6 +538,7 @@ def test_no_acknowledged_answer_is_lost_to_kill_9(acknowledged: int, tmp_path: P
     log = tmp_path / "log"
     keys, _ = interviewed("dependent", [1, 2, 3])
     with terminal("dependent", *PAPER, "--log", str(log)) as screen:
+        screen.begin()
         for number in range(acknowledged):
             screen.press(keys[number], number + 1)
         screen.wait_for(PROMPT, acknowledged + 1)  # comes after the answer was acknowledged

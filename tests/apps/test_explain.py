@@ -66,7 +66,7 @@ def test_people_read_everything_within_80_columns() -> None:
     assert max(map(len, page.splitlines())) <= 80
     assert all(c.isprintable() or c == "\n" for c in page)
     for story in found["alternative"]["stories"]:
-        assert f"({story['count']} of {story['of']})" in flowing
+        assert f"{100 * story['probability']:.2g}% of the time" in flowing
         assert all(words in flowing for words in story["words"])
     assert "time 40 min" in flowing and "exactly this happens 90% of the time" in flowing
     assert "on average" in flowing and "42.9 min" in flowing

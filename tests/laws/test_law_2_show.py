@@ -60,7 +60,7 @@ def all_trajectories(mdp: MDP, plan: Plan) -> dict[tuple[tuple[str, ...], tuple[
     return found
 
 
-def check(lottery: Lottery, mdp: MDP, plan: Plan, *, method: str = "expand") -> None:
+def check(lottery: Lottery, mdp: MDP, plan: Plan, *, method: str = "faithful") -> None:
     stories = all_trajectories(mdp, plan)
     k = len(mdp.objectives)
     outcomes = np.array([story.outcome for story in stories.values()])
@@ -197,7 +197,7 @@ def test_many_paths_are_compressed_as_they_come(monkeypatch: pytest.MonkeyPatch)
     mdp = random_arrays(rng, states=5, actions=3, objectives=2, horizon=6).mdp()
     plan = mdp.plan(random_stochastic(mdp, rng))
     monkeypatch.setattr(flow, "PATHS_AT_ONCE", 4)
-    check(represent(mdp, plan, method="flow"), mdp, plan)
+    check(represent(mdp, plan, method="flow"), mdp, plan, method="flow")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -89,7 +89,7 @@ def test_a_sheet_holds_every_story_and_every_average(name: str, weights: list[fl
     if len(lottery.trajectories) > 1:
         assert all(squeezed(f"{n} {a}") in told for story in outcomes(lottery) for n, a in story)
     for trajectory in lottery.trajectories:
-        assert squeezed(trajectory.states[-1]) in told
+        assert squeezed(tradeoff.load(name).wording.words(trajectory.states[-1])) in told
     classes = {element.get("class", "").replace(" better", "") for element in root.iter(f"{SVG}svg")}
     assert drawn <= classes
     for element in root.iter(f"{SVG}svg"):

@@ -92,7 +92,7 @@ def test_a_plan_is_called_by_what_it_begins_with_and_read_as_an_average() -> Non
     (best,) = trip.best([[3, 0, 1, 0, 0]])
     shown = result(trip, Recommendation(best, [1, 0, 0, 0, 0], 0, ""), heaviest_first(trip.show(best)), finished=True)
     assert shown.sentence == "We would recommend the plan that begins with “drive to the highway ramp”."
-    assert shown.lead == "Imagine doing this 100 times. On average, it comes to the same as this:"
+    assert shown.lead == "These are all the ways it can go, and how often:"
     assert shown.average == "on average" and shown.card.total == 100
 
 

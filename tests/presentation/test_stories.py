@@ -22,7 +22,6 @@ from tradeoff.presentation.stories import (
     path_words,
     steps_of,
     stories,
-    worst_and_best,
 )
 
 few_names = st.sampled_from(["a", "b"])
@@ -139,14 +138,23 @@ def test_a_single_story_has_no_share_and_no_amounts_unless_the_other_side_has_se
     assert common_total(lottery) is None and common_total(lottery, other) == 100
     (alone,), (beside,) = stories(lottery, None), stories(lottery, 100)
     assert (alone.share, alone.amounts) == ("", ())
-    assert (beside.share, beside.amounts) == ("100% (100 of 100)", (("time", "3 min"),))
+    assert (beside.share, beside.amounts) == ("100% of the time", (("time", "3 min"),))
+
+
+def test_a_weight_is_called_how_often_only_where_it_is() -> None:
+    true = Lottery((TIME,), [0.25, 0.75], (path("a", "", 0.25), path("b", "", 0.75)))
+    assert [(one.share, one.chance) for one in stories(true, 100)] == [("25% of the time", ""), ("75% of the time", "")]
+    other = Lottery((TIME,), [0.25, 0.75], (path("a", "", 0.001), path("b", "", 0.75)))
+    assert [(one.share, one.chance) for one in stories(other, 100)] == [
+        ("weight 25%", "exactly this happens 0.1% of the time"),
+        ("weight 75%", "exactly this happens 75% of the time"),
+    ]
 
 
 def test_amounts_that_are_only_rounding_are_told_as_nothing() -> None:
     lottery = Lottery((TIME, JOY), [0.25, 0.75], (path("a", "", 0.25, (30.0, -3.0)), path("b", "", 0.75, (1e-15, 1.0))))
     assert outcomes(lottery) == [(("time", "30 min"), ("joy", "-3")), (("time", "0 min"), ("joy", "1"))]
     assert average(lottery) == (("time", "7.5 min"), ("joy", "0"))
-    assert worst_and_best(lottery) == [("30 min", "0 min"), ("-3", "1")]
     assert [t.states for t in heaviest_first(lottery).trajectories] == [("b",), ("a",)]
     assert not is_certain(lottery) and is_certain(Lottery((TIME,), [1.0], (path("a", ""),)))
     assert not is_certain(Lottery((TIME,), [1.0], (path("a", "", 0.5),)))

@@ -64,6 +64,7 @@ def test_what_was_not_seen_is_said_and_not_invented() -> None:
         ([("e", 0, "a", "go", [1], "b"), ("e", 0, "a", "go", [1], "b")], "step 0 of episode 'e' is logged twice"),
         ([("e", 0, "a", "go", [1], "b"), ("e", 2, "b", "go", [1], "a")], "step 1 of episode 'e' is missing"),
         ([("e", 0, "a", "go", [1], "b"), ("e", 1, "c", "go", [1], "a")], "ends in state 'b', but step 1 begins in 'c'"),
+        ([("e", 0, "a", "go", [1], "b" * 9_999), ("e", 1, "c", "go", [1], "a")], r"ends in state 'b{9,99}, but step 1"),
         ([("e", 0, "a", "go", [1], "b"), ("f", 0, "b", "go", [1, 2], "a")], "has 2 rewards where others have 1"),
         ([("e", 0.5, "a", "go", [1], "b")], "not a whole number"),
         ([("e", 0, "a", "go", ["x"], "b")], "a reward in row 1 is 'x'"),

@@ -12,10 +12,11 @@ from scipy.stats import wasserstein_distance
 
 from tests.laws.test_law_2_show import all_trajectories, models
 from tradeoff import MDP, NOTHING, Mixture, load, represent
+from tradeoff.model import Outcomes
 from tradeoff.representation import outcomes as room
 from tradeoff.representation import parts_of
 from tradeoff.representation.faithful import Distance
-from tradeoff.representation.outcomes import Outcomes, draw, outcomes_of
+from tradeoff.representation.outcomes import draw, outcomes_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -46,7 +47,7 @@ def test_never_farther_from_the_truth_than_the_papers_algorithm(drawn, mixed: bo
     mdp, rng = drawn
     plan = plan_of(mdp, rng, mixed)
     truth = truth_of(mdp, plan)
-    shown, paper = represent(mdp, plan, method="faithful"), represent(mdp, plan)
+    shown, paper = represent(mdp, plan), represent(mdp, plan, method="expand")
     assert len(shown.weights) <= len(mdp.objectives) + 1
     rounding = 1e-7  # of a standard deviation that is itself rounded where a branch has probability 1e-12
     assert distance(truth, shown.outcomes, shown.weights) <= distance(truth, paper.outcomes, paper.weights) + rounding
@@ -91,8 +92,27 @@ def test_rollouts_go_as_often_as_they_should() -> None:
     # The largest gap of two distribution functions exceeds 2.7 / sqrt(n) less than once in a million (DKW).
     for j in range(len(mdp.objectives)):
         for amount in np.unique(exact.points[:, j]):
-            gap = exact.chance_above(j, amount + 1e-9) - rolled.chance_above(j, amount + 1e-9)
-            assert abs(gap) <= 2.7 / math.sqrt(20_000)
+            exactly, estimated = (one.probabilities[one.points[:, j] > amount + 1e-9].sum() for one in (exact, rolled))
+            assert abs(exactly - estimated) <= 2.7 / math.sqrt(20_000)
+
+
+@given(models(), st.booleans())
+def test_the_best_and_the_worst_of_a_plan_are_attained(drawn, mixed: bool) -> None:
+    mdp, rng = drawn
+    plan = plan_of(mdp, rng, mixed)
+    parts = [(share, mdp.follow(part) if mdp.can_follow(part) else None) for share, part in parts_of(plan)]
+    points = truth_of(mdp, plan).points
+    for limit in (10**6, 0):  # enumerated, and swept beside rollouts
+        found = outcomes_of(mdp, parts, limit=limit, rollouts=50)
+        assert found.range is not None and (found.rollouts is None) == (limit > 0)
+        np.testing.assert_allclose(found.range, [points.min(axis=0), points.max(axis=0)], rtol=1e-9, atol=1e-9)
+
+
+def test_where_a_sweep_takes_too_long_the_ends_are_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    mdp = load("commute")
+    (best,) = mdp.best([[1, 0.2, 1, 0.2, 1]])
+    monkeypatch.setattr(room, "SWEPT", 3)
+    assert outcomes_of(mdp, [(1.0, mdp.follow(best.plan))], limit=0).range is None
 
 
 def test_accidental_collisions_of_keys_do_not_merge(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -369,6 +369,7 @@ def easy(**last: Any) -> Any:
         (easy(length=float("inf")), {}, ProblemError, "is not a finite number"),
         (easy(length=True), {}, ProblemError, "is not a finite number"),
         (easy(length=""), {}, ProblemError, "has no 'length', and 1 of 4"),
+        (easy(length="", **{"x" * 9_999: 1}), {}, ProblemError, r"^.{,300}\.\.\.$"),
         (easy(length=None), {}, ProblemError, "has no 'length', and 1 of 4"),
         (easy(), {"speed": 3}, ArgumentError, "'speed' is not an option"),
         (networkx.empty_graph(3), {"origin": 0, "destination": 1}, ProblemError, "3 nodes and no edges"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import json
 import re
 import sys
@@ -730,6 +731,22 @@ def test_damaged_parquet_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ProblemError) as caught:
             load(path)
         assert "is not a readable Parquet file" in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_a_parquet_file_with_any_byte_damaged_is_read_or_refused(tmp_path: Path) -> None:
+    """Among these are indices outside the dictionary of texts, and metadata on which pyarrow would abort the process."""
+    stream = io.BytesIO()
+    table = pa.table({"name": ["a", "b", "c"], "y": [1.0, 2.0, 3.0]})
+    pq.write_table(table, stream, compression="none", write_statistics=False, use_dictionary=["name"])
+    raw, path = stream.getvalue(), tmp_path / "bad.parquet"
+    refused = 0
+    for at, bit in itertools.product(range(len(raw)), (1, 4)):
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
+        try:
+            load(path)
+        except ProblemError:
+            refused += 1
+    assert refused > len(raw)
 
 
 # --- whole interviews -------------------------------------------------------------------------------------------------

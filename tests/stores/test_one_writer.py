@@ -289,6 +289,19 @@ def test_a_moved_file_is_noticed_without_any_answer(tmp_path: Path) -> None:
     assert kept(found) == 1
 
 
+def test_a_file_that_is_moved_just_before_the_server_is_killed_has_all_that_was_acknowledged(tmp_path: Path) -> None:
+    """Nothing had the time to notice, and the write-ahead log stays behind."""
+    (tmp_path / "served").mkdir()
+    with holder(f"sqlite:///{tmp_path / 'served' / 'logs.db'}", tmp_path) as append:
+        for answers in range(1, 6):
+            append()
+            # What a kill leaves at a moved file is the file without what is beside it.
+            shutil.copy(tmp_path / "served" / "logs.db", tmp_path / f"moved-{answers}.db")
+    for answers in range(1, 6):
+        with open_store(f"sqlite:///{tmp_path / f'moved-{answers}.db'}", write=False) as store:
+            assert len(store.read("people", "ann")) == 1 + answers
+
+
 def test_a_new_database_is_not_begun_beside_the_log_of_one_that_was_moved(tmp_path: Path) -> None:
     """SQLite would delete that log, and with it what was acknowledged."""
     path = tmp_path / "logs.db"

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import threading
+import weakref
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from tradeoff.stores.memory import InMemoryStore
 from tradeoff.strategies import Strategy, StrategySpec, paper, registry
 from tradeoff.studies import Sessions, Study, TurnError
 from tradeoff.studies.export import export, participant_rows, table_bytes
+from tradeoff.studies.sessions import REST
 
 
 def sessions(store: Any = None, **given: Any) -> Sessions:
@@ -108,6 +111,53 @@ def test_the_oldest_live_session_is_forgotten_and_read_again() -> None:
     for token in tokens:
         small.answer(token, 2, Answer.SECOND)
     assert len(small._live) == 2
+
+
+def test_a_session_that_nobody_uses_is_put_to_rest_and_goes_on_when_it_is_needed() -> None:
+    people = sessions()
+    idle, busy = people.open(), people.open()
+    people.answer(idle, 1, Answer.FIRST)
+    for entry in people._live.values():
+        entry.used -= REST + 1
+    with people._live[busy].lock:  # in use all the time
+        other = people.open()
+        assert list(people._live) == [busy, other]
+    people.answer(idle, 2, Answer.SECOND)
+    assert [e["answer"] for e in people.events(idle) if e["event"] == "answer"] == ["first", "second"]
+    assert list(people._live) == [other, idle]
+
+
+@pytest.mark.parametrize("strategy", ["careful", "certified", "paper"])
+def test_a_session_that_is_dropped_leaves_memory_without_the_garbage_collector(strategy: str) -> None:
+    """The server's collector does not look at what has lived for long, so a session that is part of a cycle would stay."""
+    people = sessions(strategy=strategy)
+    gone: list[weakref.ref[object]] = []
+    gc.collect()
+    gc.disable()
+    try:
+        for i in range(3):
+            token = people.open()
+            user = person(seed=i)
+            while True:
+                with people.session(token) as session:
+                    prompt = session.ask()
+                    if prompt is None:
+                        gone += [weakref.ref(session), weakref.ref(session.interview)]
+                        break
+                    session.tell(prompt.turn, user(prompt.question))
+                    if session.turn == 3:
+                        session.undo()
+                with pytest.raises(TurnError):
+                    people.answer(token, 1_000, Answer.SAME)
+            del session, prompt
+        with pytest.raises(ValueError, match="as it happens"), people.session(token) as session:
+            gone.append(weakref.ref(session))
+            raise ValueError("as it happens")
+        del session
+        people._live.clear()
+        assert [one() for one in gone] == [None] * 7
+    finally:
+        gc.enable()
 
 
 def finished_study(tmp_path: Path, people: int = 4, strategy: str = "careful") -> Sessions:

@@ -173,6 +173,8 @@ def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, 
                     no_sideways_scroll(page)
                     heights = [button.bounding_box() for button in page.locator("form.answers button").all()]
                     assert len(heights) == 4 and all(box is not None and box["height"] >= 44 for box in heights)
+                    page.locator("details.details > summary").click()
+                    accessible(page)
                     cards = [card.bounding_box() for card in page.locator(".pair > .card").all()]
                     assert cards[0] is not None and cards[1] is not None
                     beside = cards[1]["x"] > cards[0]["x"] + cards[0]["width"] - 1
@@ -191,6 +193,36 @@ def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, 
             missing = page.goto("/nowhere")
             assert missing is not None and missing.status == 404
             accessible(page)
+
+
+@pytest.mark.parametrize("name", ["commute", "portfolio", "vacuum", "coffee"])
+def test_a_question_fits_the_first_screen_of_a_phone(browser: Browser, tmp_path: Path, name: str) -> None:
+    with (
+        Server(tmp_path, "serve", name) as server,
+        opened(browser, server, viewport={"width": 390, "height": 844}) as page,
+    ):
+        token = start(page)
+
+        def look(side: str, number: int) -> None:
+            expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
+            form, compared = page.locator("form.answers"), page.locator("section.compare")
+            end, below = form.bounding_box(), compared.bounding_box()
+            assert end is not None and end["y"] + end["height"] <= 844
+            assert (
+                below is not None and below["y"] >= 0 and below["y"] + below["height"] <= end["y"]
+            )  # nothing is hidden
+            main = (
+                "document.querySelector('form.answers').offsetTop + document.querySelector('form.answers').offsetHeight"
+            )
+            assert page.evaluate(main) <= 844
+            details = page.locator("details.details")
+            expect(details.locator(".pair")).to_be_hidden()
+            details.locator("summary").first.click()
+            expect(details.locator(".pair")).to_be_visible()
+            no_sideways_scroll(page)
+            page.get_by_role("button", name=BUTTONS[side]).click()
+
+        assert len(interviewed(name, server, token, look)) > 2
 
 
 def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -> None:

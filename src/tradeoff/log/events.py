@@ -70,10 +70,11 @@ class Sided:
 
 @dataclass(frozen=True, eq=False)
 class Shown(Sided):
-    """A question as a person sees it."""
+    """A question as a person sees it; ``again`` if it was answered before, the other way round."""
 
     question: Question
     left: Side = "first"
+    again: bool = False
 
     @property
     def a(self) -> Alternative:

@@ -10,9 +10,11 @@ import numpy as np
 
 from tradeoff.model import Alternative, Lottery, Objective
 from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
-from tradeoff.presentation.problems import goal, labels
+from tradeoff.presentation.plans import plan_names
+from tradeoff.presentation.problems import description, goal, labels
+from tradeoff.presentation.risk import Risk, basis, risks
 from tradeoff.presentation.sentences import question_lead
-from tradeoff.presentation.stories import Story, common_total, is_certain, stories
+from tradeoff.presentation.stories import Story, are_frequencies, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
@@ -23,12 +25,14 @@ SAME = 1e-9  # of the scale or of the amounts: a difference that is only roundin
 
 @dataclass(frozen=True)
 class Card:
-    """One alternative: the ways things can go, and how often each does."""
+    """One alternative: some of the ways things can go, and what really happens how often."""
 
     title: str  # what it is called, where one name says it all
     stories: tuple[Story, ...]
-    counts: tuple[int, ...]  # how many of the total each story stands for; none where nothing is shared out
+    counts: tuple[int, ...]  # how many of the total times each story happens; none where that is not so simple
     total: int | None
+    risks: tuple[Risk, ...] = ()  # how each objective really comes out; none where nothing is left to chance
+    basis: str = ""  # what the risks rest on
 
     @property
     def summary(self) -> str:
@@ -58,8 +62,9 @@ class ComparisonRow:
     scale: tuple[float, float]
     better: Letter  # "" if both are the same
     gap: str  # "12 min"
-    number: str  # "12", for where the unit stands beside the amounts
     word: str  # "less" or "more", whichever is better
+    part: float  # how large the gap is, as a part of everything attainable
+    description: str = ""  # what the objective is, where the problem says so
 
     @property
     def difference(self) -> str:
@@ -68,13 +73,28 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
+class LabelRow:
+    """Something else that is known of both sides, which plays no part in what is asked: the origin of a coffee."""
+
+    name: str
+    texts: tuple[str, str]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two sides differ in it."""
+        return self.texts[0] != self.texts[1]
+
+
+@dataclass(frozen=True)
 class Pair:
     """A question as it is shown: A on the left, B on the right."""
 
-    lead: str
+    names: tuple[str, str]  # what A and B are called
+    lead: str  # how the stories are to be read
     average: str  # what the amounts are: "on average", or "" where nothing is left to chance
     cards: tuple[Card, Card]
     rows: tuple[ComparisonRow, ...]
+    labels: tuple[LabelRow, ...]
 
     @property
     def differing(self) -> list[ComparisonRow]:
@@ -82,18 +102,27 @@ class Pair:
         return [row for row in self.rows if row.better]
 
     @property
-    def same(self) -> list[ComparisonRow]:
-        """The objectives that are the same on both sides."""
-        return [row for row in self.rows if not row.better]
+    def same(self) -> list[tuple[str, str]]:
+        """What is the same on both sides: objectives with their amounts, then labels with their texts."""
+        found = [(row.name, row.amounts[0]) for row in self.rows if not row.better]
+        return found + [(row.name, row.texts[0]) for row in self.labels if not row.differs]
+
+    @property
+    def other(self) -> list[LabelRow]:
+        """The labels that the two sides differ in."""
+        return [row for row in self.labels if row.differs]
 
 
 def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
-    told = tuple(replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total))
+    told = tuple(
+        replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total, problem.wording)
+    )
     only = lottery.trajectories[0] if len(lottery.trajectories) == 1 else None
     title = one_line(only.states[0]) if only is not None and len(only.states) == 1 else ""
-    counts = () if total is None else tuple(share_counts(lottery.weights, total))
-    return Card(title, told, counts, total)
+    often = total is not None and are_frequencies(lottery)
+    counts = tuple(share_counts(lottery.weights, total)) if often and total is not None else ()
+    return Card(title, told, counts, total if often else None, risks(lottery), basis(lottery))
 
 
 def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries: tuple[Lottery, Lottery]) -> Pair:
@@ -101,7 +130,22 @@ def pair(problem: Presentable, left: Alternative, right: Alternative, lotteries:
     total = common_total(*lotteries)
     one, other = (card(problem, lottery, total) for lottery in lotteries)
     average = "" if all(map(is_certain, lotteries)) else "on average"
-    return Pair(question_lead(*lotteries), average, (one, other), comparison(problem, left, right))
+    return Pair(
+        names=plan_names(problem, left, right),
+        lead=question_lead(*lotteries),
+        average=average,
+        cards=(one, other),
+        rows=comparison(problem, left, right),
+        labels=_labels(one, other),
+    )
+
+
+def _labels(one: Card, other: Card) -> tuple[LabelRow, ...]:
+    """Return what else is known of two items."""
+    if not (one.title and other.title):
+        return ()
+    mine, theirs = dict(one.stories[0].labels), dict(other.stories[0].labels)
+    return tuple(LabelRow(key, (mine.get(key, ""), theirs.get(key, ""))) for key in {**mine, **theirs})
 
 
 # --- amounts ---------------------------------------------------------------------------------------------------------
@@ -123,13 +167,19 @@ def comparison(problem: Presentable, left: Alternative, right: Alternative) -> t
 
 
 def _compared(problem: Presentable, j: int, values: tuple[float, float]) -> ComparisonRow:
-    o = problem.objectives[j]
-    better = _better(o, *values, float(abs(problem.scale[j])))
-    bare, word = replace(o, unit=""), "more" if o.goal == "max" else "less"
+    o, size = problem.objectives[j], float(abs(problem.scale[j]))
     return ComparisonRow(
-        one_line(o.name), goal(o), amount_pair(o, *values), values, _scale(problem, j, *values), better,
-        gap(o, *values), gap(bare, *values), word,
-    )  # fmt: skip
+        name=one_line(o.name),
+        goal=goal(o),
+        amounts=amount_pair(o, *values),
+        values=values,
+        scale=_scale(problem, j, *values),
+        better=_better(o, *values, size),
+        gap=gap(o, *values),
+        word="more" if o.goal == "max" else "less",
+        part=abs(values[0] - values[1]) / (size or 1.0),
+        description=description(o),
+    )
 
 
 def _better(objective: Objective, left: float, right: float, scale: float) -> Letter:
@@ -147,7 +197,7 @@ def _scale(problem: Presentable, j: int, *values: float) -> tuple[float, float]:
 def advantages(rows: Sequence[ComparisonRow]) -> list[str]:
     """Return what is better about each side, in a line each.
 
-    >>> row = ComparisonRow("time", "less is better", ("40 min", "60 min"), (40, 60), (0, 60), "A", "20 min", "20", "less")
+    >>> row = ComparisonRow("time", "less is better", ("40 min", "60 min"), (40, 60), (0, 60), "A", "20 min", "less", 0.3)
     >>> advantages([row])
     ['A better: time 20 min']
     """

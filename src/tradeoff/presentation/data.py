@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Answer, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.model import Alternative, Answer, Item, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
+from tradeoff.presentation.plans import guide, plan_name, plan_names
 from tradeoff.presentation.problems import instructions, notes, sizes
-from tradeoff.presentation.result import certainty
+from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.stories import heaviest_first, path_words
 from tradeoff.problem import Presentable
+from tradeoff.wording import Wording
 
 Data = dict[str, Any]
 
@@ -41,14 +44,54 @@ def value_data(problem: Presentable, alternative: Alternative) -> Data:
     return {"gains": alternative.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
 
 
-def alternative_data(problem: Presentable, alternative: Alternative, lottery: Lottery | None = None) -> Data:
-    """Return an alternative with the stories it can lead to, the largest share first."""
-    return value_data(problem, alternative) | {
-        "stories": stories_data(heaviest_first(lottery or problem.show(alternative)))
+def alternative_data(
+    problem: Presentable, alternative: Alternative, lottery: Lottery | None = None, name: str | None = None
+) -> Data:
+    """Return an alternative with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
+    shown = heaviest_first(lottery or problem.show(alternative))
+    return {
+        "name": plan_name(problem, alternative) if name is None else name,
+        **value_data(problem, alternative),
+        "stories": stories_data(shown, problem.wording),
+        "risk": risk_data(shown),
     }
 
 
-def stories_data(lottery: Lottery) -> list[Data]:
+def guide_data(problem: Presentable, alternative: Alternative) -> Data | None:
+    """Return how to follow a plan; None for an item."""
+    found = guide(problem, alternative)
+    if found is None:
+        return None
+    rules = [{"when": rule.when, "do": rule.do} for rule in found.rules]
+    return {"name": found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
+
+
+def risk_data(lottery: Lottery) -> Data | None:
+    """Return how each objective really comes out; None where nothing is left to chance."""
+    truth, found = lottery.truth, risks(lottery)
+    if truth is None or not found:
+        return None
+    shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+    return {
+        "rollouts": truth.rollouts,
+        "error": truth.error,
+        "basis": basis(lottery),
+        "objectives": [
+            {
+                "objective": o.name,
+                "unit": o.unit,
+                "goal": o.goal,
+                "words": one.words,
+                "quantiles": dict(zip(map(str, shares), truth.quantiles(j, shares).tolist(), strict=True)),
+                "dots": list(one.dots),
+                "range": None if truth.range is None else truth.range[:, j].tolist(),
+            }
+            for j, (o, one) in enumerate(zip(lottery.objectives, found, strict=True))
+        ],
+    }
+
+
+def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
     """Return the trajectories of a lottery."""
     total = share_total(lottery.weights)
     return [
@@ -57,7 +100,7 @@ def stories_data(lottery: Lottery) -> list[Data]:
             "count": count,
             "of": total,
             "probability": float(trajectory.probability),
-            "words": path_words(trajectory),
+            "words": path_words(trajectory, wording),
             "states": list(trajectory.states),
             "actions": list(trajectory.actions),
             "outcome": amounts_data(lottery.objectives, trajectory.outcome.tolist()),
@@ -70,10 +113,11 @@ def stories_data(lottery: Lottery) -> list[Data]:
 
 def question_data(problem: Presentable, question: Question, left: str) -> Data:
     """Return a question; ``left`` says which alternative is shown as A."""
+    first, second = plan_names(problem, question.first, question.second)
     return {
         "left": left,
-        "first": alternative_data(problem, question.first),
-        "second": alternative_data(problem, question.second),
+        "first": alternative_data(problem, question.first, name=first),
+        "second": alternative_data(problem, question.second, name=second),
     }
 
 
@@ -83,8 +127,10 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "finished": finished,
         "complete": found.complete,
         "questions": found.questions,
-        "reason": found.reason,
-        "alternative": alternative_data(problem, found.alternative),
+        "reason": reason_words(found),
+        "alternative": alternative_data(problem, found.alternative) | named_data(problem, found.alternative),
+        "guide": guide_data(problem, found.alternative),
+        "runner_up": None if found.runner_up is None else _runner_up(problem, found.alternative, found.runner_up),
         "weights": by_name(problem, found.weights),
         "importance": None
         if found.importance is None
@@ -98,11 +144,24 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "likely_worst": finite(found.likely_worst),
         "target": finite(found.target),
         "expected_left": finite(found.expected_left),
-        "certainty": certainty(problem, found),
+        "certainty": certainty(problem.reference_name, found),
         "unidentified": list(found.unidentified),
         "doubtful": [int(number) for number in found.doubtful],
         "conflicts": list(conflicts),
     }
+
+
+def named_data(problem: Presentable, alternative: Alternative) -> Data:
+    """Return what an alternative is called; an item also has its index and labels."""
+    plan = alternative.plan
+    if isinstance(plan, Item):
+        return {"name": plan.name, "index": plan.index, "labels": dict(problem.labels_of(plan.name))}
+    return {"name": plan_name(problem, alternative), "index": None, "labels": {}}
+
+
+def _runner_up(problem: Presentable, best: Alternative, next_best: Alternative) -> Data:
+    name = {"name": plan_names(problem, best, next_best)[1]}  # a name of its own, even if both plans begin alike
+    return value_data(problem, next_best) | named_data(problem, next_best) | name
 
 
 def by_name(problem: Presentable, values: Vector) -> dict[str, float]:
@@ -143,12 +202,15 @@ def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
 
 def solution_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
     """Return the best plan for stated weights, and what to do."""
-    return plan_data(problem, weights, best) | instructions(problem, best)
+    return plan_data(problem, weights, best) | instructions(problem, best) | {"guide": guide_data(problem, best)}
 
 
 def explanation_data(problem: Presentable, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
     """Return the best plan for stated weights, and the stories it can lead to."""
-    return plan_data(problem, weights, best) | {"alternative": alternative_data(problem, best, lottery)}
+    return plan_data(problem, weights, best) | {
+        "alternative": alternative_data(problem, best, lottery),
+        "guide": guide_data(problem, best),
+    }
 
 
 def problem_data(problem: Presentable) -> Data:
@@ -160,6 +222,7 @@ def problem_data(problem: Presentable) -> Data:
                 "name": o.name,
                 "unit": o.unit,
                 "goal": o.goal,
+                "description": o.description,
                 "best": float(problem.ideal[j]),
                 "worst": float(problem.nadir[j]),
                 "reference": float(problem.origin[j]),

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradeoff.model import Lottery, as_html
-from tradeoff.presentation.numbers import share_words
+from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.sentences import plan_lead
-from tradeoff.presentation.stories import average, common_total, heaviest_first, outcomes, path_words
+from tradeoff.presentation.stories import (
+    are_frequencies,
+    average,
+    chance_words,
+    common_total,
+    heaviest_first,
+    outcomes,
+    path_words,
+    share_words,
+)
 from tradeoff.presentation.svg import text
 
 SHOWN = 30  # steps of a path; the middle of a longer one is left out
@@ -27,18 +36,23 @@ def lottery_html(lottery: Lottery) -> str:
         )
 
     rows = [
-        row(share, shortened(path_words(trajectory)), [amount for _, amount in amounts])
-        for share, trajectory, amounts in zip(
-            share_words(lottery.weights, total), lottery.trajectories, outcomes(lottery), strict=True
+        row(", ".join(filter(None, said)), shortened(path_words(trajectory)), [amount for _, amount in amounts])
+        for said, trajectory, amounts in zip(
+            zip(share_words(lottery, total), chance_words(lottery), strict=True),
+            lottery.trajectories,
+            outcomes(lottery),
+            strict=True,
         )
     ]
+    spread = [f"{risk.name}: {risk.words}." for risk in risks(lottery)]
+    below = "".join(f"<p>{text(line)}</p>" for line in filter(None, (*spread, basis(lottery))))
     names, averages = zip(*average(lottery), strict=True)
     # The classes keep notebooks from typesetting names with dollar signs as formulas.
     return (
         '<table class="tex2jax_ignore mathjax_ignore">'
         f'<caption style="text-align: left">{text(plan_lead(lottery))}</caption>'
-        f"<thead>{row('how often', ['what happens'], names, 'th')}</thead>"
-        f"<tbody>{''.join(rows)}</tbody><tfoot>{row('on average', [], averages, 'th')}</tfoot></table>"
+        f"<thead>{row('how often' if are_frequencies(lottery) else 'weight', ['what happens'], names, 'th')}</thead>"
+        f"<tbody>{''.join(rows)}</tbody><tfoot>{row('on average', [], averages, 'th')}</tfoot></table>{below}"
     )
 
 

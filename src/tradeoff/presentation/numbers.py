@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +15,16 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective, Vector
 from tradeoff.presentation.text import one_line
 
-DIGITS = 3  # of an amount below 1,000: people compare, they do not compute
+DIGITS = 3  # of an amount that stands alone: people compare, they do not compute
+ALIKE = Decimal("1e-9")  # of the larger amount: what differs by less is the same
+NOISE_PART = Decimal("1e-12")  # of the largest amount beside it: what is smaller is a 0 that was added up
+INSIGNIFICANT = 1000  # times smaller than the largest amount beside it: no digit is spent on it
+GROUPED = 10_000  # from here on thousands are set apart
+LARGE, LARGE_WORDS, SMALLEST = 7, 12, -4  # powers of ten: words from here, the last word, plain decimals down to here
+WORDS = {0: "", 6: " million", 9: " billion", 12: " trillion"}
+PERCENTAGE_POINTS = "percentage points"
+# "0.5 % less" and "0.2 times less" would be read as ratios.
+GAP_UNITS = {"%": PERCENTAGE_POINTS, "times": "", "x": ""}
 FINEST = 10_000  # shares are counted out of 100, 1,000 or at most this
 ROUNDING = 1e-9  # a share this near to a whole count is that count
 NOISE = 1e-12  # of an objective's largest amount: what is smaller is a 0 that was added up
@@ -32,35 +45,119 @@ def counted(number: int, thing: str) -> str:
 def amount(objective: Objective, number: float) -> str:
     """Return an amount in its unit.
 
-    >>> amount(Objective("time", "min", "min"), 41.5273)
-    '41.5 min'
+    >>> amount(Objective("time", "min", "min"), 41.5273), amount(Objective("debt", "USD", "min"), 391755581428310)
+    ('41.5 min', '392 trillion USD')
     """
-    return one_line(objective.text(_rounded(number)))
+    return amounts_together(objective, [number])[0]
 
 
 def amount_pair(objective: Objective, one: float, other: float) -> tuple[str, str]:
-    """Return two amounts that stand side by side; they get another digit if they would look equal and are not."""
-    texts = amount(objective, one), amount(objective, other)
-    if texts[0] == texts[1] and one != other:
-        return one_line(objective.text(one)), one_line(objective.text(other))
-    return texts
+    """Return two amounts that stand side by side."""
+    first, second = amounts_together(objective, [one, other])
+    return first, second
+
+
+def amounts_together(objective: Objective, numbers: Sequence[float]) -> list[str]:
+    """Return amounts that are read together, with as many digits as it takes to see how they differ.
+
+    >>> amounts_together(Objective("time", "min", "min"), [42.94, 53.26])
+    ['43 min', '53 min']
+    >>> amounts_together(Objective("price", "EUR", "min"), [1000.004, 1000.013])
+    ['1000.004 EUR', '1000.013 EUR']
+    """
+    layout = _layout(numbers)
+    return [_with_unit(_written(number, layout), objective.unit) for number in _rounded(numbers, layout)]
 
 
 def gap(objective: Objective, one: float, other: float) -> str:
-    """Return the difference of two amounts as it follows from what is shown of them, rounded as they are.
+    """Return the difference of two amounts as they are shown side by side; per cent differ by percentage points.
 
-    >>> gap(Objective("time", "min", "min"), 42.94, 53.26)
-    '10.4 min'
+    >>> gap(Objective("time", "min", "min"), 42.94, 53.26), gap(Objective("late", "%", "min"), 0.64, 1.17)
+    ('10 min', '0.53 percentage points')
     """
-    seen = [round(number) if abs(number) >= 1000 else _rounded(number) for number in (one, other)]
-    if seen[0] == seen[1]:  # then they are shown with more digits
-        return amount(objective, abs(one - other))
-    places = max(len(f"{number:.10g}".partition(".")[2]) for number in seen)
-    return one_line(objective.text(round(abs(seen[0] - seen[1]), places)))
+    layout = _layout([one, other])
+    first, second = _rounded([one, other], layout)
+    difference = abs(first - second)
+    unit, plain = layout.unit, difference.scaleb(layout.unit)
+    if unit in WORDS:
+        unit = unit and _unit_of(plain, unit - layout.places)  # "60,000", not "0.06 million"
+    elif difference:
+        unit += difference.adjusted()
+    places = max(0, unit - (layout.unit - layout.places))
+    written = _written(plain.scaleb(-unit), _Layout(unit, places, layout.grouped))
+    return _with_unit(written, GAP_UNITS.get(objective.unit, objective.unit))
 
 
-def _rounded(number: float) -> float:
-    return float(f"{number:.{DIGITS}g}") if abs(number) < 1000 else number
+class _Layout(NamedTuple):
+    """How numbers that are read together are written."""
+
+    unit: int  # of powers of ten: 6 for millions
+    places: int  # digits after the point
+    grouped: bool  # 12,345 but 1234, which may be a year
+
+
+def _layout(numbers: Sequence[float]) -> _Layout:
+    """Return how to write these numbers: two digits of what differs, or three digits of all."""
+    exact = [Decimal(repr(float(number))) for number in numbers]
+    sizes = sorted(map(abs, exact))
+    largest = sizes[-1]
+    if not largest:
+        return _Layout(0, 0, False)
+    gaps = [b - a for a, b in pairwise(sorted(exact)) if b - a > largest * ALIKE]
+    last = largest.adjusted() - DIGITS + 1  # the power of ten of the last digit
+    if gaps:
+        last = min(gaps).adjusted() - 1
+        last = min(last, next(size for size in sizes if size * INSIGNIFICANT >= largest).adjusted())
+    unit = _unit_of(largest, last)
+    return _Layout(unit, max(0, unit - last), largest >= GROUPED)
+
+
+def _unit_of(largest: Decimal, last: int) -> int:
+    """Return the power of ten to count in: words for large numbers, unless they need many digits; e-5 for tiny ones."""
+    power = largest.adjusted() if largest else 0
+    if power < SMALLEST or power >= LARGE_WORDS + 6:
+        return power
+    if power < LARGE:
+        return 0
+    unit = min(LARGE_WORDS, power // 3 * 3)
+    return unit if last >= unit - 3 else 0
+
+
+def _rounded(numbers: Sequence[float], layout: _Layout) -> list[Decimal]:
+    """Return the numbers in the layout's unit, rounded to its places."""
+    exact = [Decimal(repr(float(number))) for number in numbers]
+    least = max(map(abs, exact)) * NOISE_PART
+    digit = Decimal(1).scaleb(-layout.places)
+    return [
+        Decimal(0) if abs(number) <= least else _kept(number.scaleb(-layout.unit).quantize(digit, ROUND_HALF_UP))
+        for number in exact
+    ]
+
+
+def _kept(number: Decimal) -> Decimal:
+    """Return a number that was rounded; one that became 0 keeps a sign, so that it is written as almost 0."""
+    return number if number else Decimal("-0")
+
+
+def _written(number: Decimal, layout: _Layout) -> str:
+    if not number and number.is_signed():
+        return "almost 0"
+    text = _without_zeros(f"{abs(number):,.{layout.places}f}" if layout.grouped else f"{abs(number):.{layout.places}f}")
+    words = WORDS.get(layout.unit, f"e{layout.unit}")
+    return f"{'-' if number < 0 else ''}{text}{words if number else ''}"
+
+
+def _with_unit(number: str, unit: str) -> str:
+    """Return a number with its unit, which is in the singular after 1.
+
+    >>> _with_unit("1", "points"), _with_unit("2", "points"), _with_unit("1", "s"), _with_unit("1", "calories")
+    ('1 point', '2 points', '1 s', '1 calorie')
+    """
+    if number == "1" and len(unit) > 3 and unit.isalpha() and unit[-1] == "s" and unit[-2] not in "sui":
+        unit = unit.removesuffix("es" if unit.endswith(("sses", "shes", "ches", "xes")) else "s")
+    elif number == "1" and unit == PERCENTAGE_POINTS:
+        unit = unit.removesuffix("s")
+    return one_line(f"{number} {unit}").rstrip()
 
 
 # --- percentages -----------------------------------------------------------------------------------------------------
@@ -135,11 +232,11 @@ def share_counts(weights: ArrayLike, total: int) -> list[int]:
     return found
 
 
-def share_words(weights: ArrayLike, total: int) -> list[str]:
-    """Return each share as a percentage and as a count.
+def share_percentages(weights: ArrayLike, total: int) -> list[str]:
+    """Return each share as a percentage, rounded so that all of them add up.
 
-    >>> share_words([0.9, 0.1], 1000)
-    ['90% (900 of 1,000)', '10% (100 of 1,000)']
+    >>> share_percentages([0.9, 0.1], 1000)
+    ['90%', '10%']
     """
     return [
         _share(count, total, float(share))
@@ -149,10 +246,10 @@ def share_words(weights: ArrayLike, total: int) -> list[str]:
 
 def _share(count: int, total: int, share: float) -> str:
     if count == 0 and share > 0:
-        return f"less than {_part(1, total)} (less than 1 of {total:,})"
+        return f"less than {_part(1, total)}"
     if count == total and share < 1:
-        return f"more than {_part(total - 1, total)} (more than {total - 1:,} of {total:,})"
-    return f"{_part(count, total)} ({count:,} of {total:,})"
+        return f"more than {_part(total - 1, total)}"
+    return _part(count, total)
 
 
 def _shares(weights: ArrayLike) -> Vector:

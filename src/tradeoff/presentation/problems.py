@@ -8,6 +8,8 @@ from tradeoff.model import Alternative, Item, Objective
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
+SITUATIONS = 12  # of a policy that programs are told
+
 
 def sizes(problem: Presentable) -> dict[str, Any]:
     """Return a problem's name, kind and sizes."""
@@ -39,6 +41,22 @@ def goal(objective: Objective) -> str:
     return "more is better" if objective.goal == "max" else "less is better"
 
 
+def description(objective: Objective) -> str:
+    """Return what an objective is, in a sentence or less; "" where the problem does not say."""
+    return one_line(getattr(objective, "description", "") or "")
+
+
+def objective_words(objective: Objective) -> str:
+    """Return an objective in a line: its name, its unit, which direction is better, and what it is.
+
+    >>> objective_words(Objective("time", "min", "min"))
+    'time in min (less is better)'
+    """
+    unit = f" in {one_line(objective.unit)}" if objective.unit else ""
+    told = f": {words}" if (words := description(objective)) else ""
+    return f"{one_line(objective.name)}{unit} ({goal(objective)}){told}"
+
+
 def labels(problem: Presentable, name: str) -> tuple[tuple[str, str], ...]:
     """Return what else is known of the item with this name, as pairs of a label and its text."""
     return tuple((one_line(key), one_line(text)) for key, text in problem.labels_of(name).items())
@@ -48,18 +66,33 @@ def instructions(problem: Presentable, best: Alternative) -> dict[str, Any]:
     """Return what to do under a plan: the item to choose, the solution's lines, or actions in the likeliest situations."""
     details = problem.details(best.plan)
     if details.situations:
-        return {"plan": [situation._asdict() for situation in details.situations]}
+        likeliest = sorted(details.situations, key=lambda one: -one.probability)[:SITUATIONS]
+        names = ("step", "state", "action", "probability")
+        return {"plan": [dict(zip(names, one[:4], strict=True)) for one in sorted(likeliest, key=lambda one: one.step)]}
     if details.lines:
         return {"solution": list(details.lines)}
     return {"item": best.plan.name, "labels": dict(details.labels)} if isinstance(best.plan, Item) else {}
 
 
 def about(problem: Presentable) -> list[tuple[str, str]]:
-    """Return what a problem says about itself: paragraphs ("text"), and drawings made of letters ("drawn")."""
+    """Return what a problem says about itself: paragraphs ("text"), and drawings made of letters ("drawn").
+
+    The first paragraph is the scenario, which a person reads before the first question.
+    """
     found = []
     for part in problem.about.replace("\r\n", "\n").split("\n\n"):
         lines = [line for line in part.splitlines() if line.strip()]
         if lines:
             drawn = all(line.startswith("   ") for line in lines)
-            found.append(("drawn", "\n".join(map(one_line, lines))) if drawn else ("text", one_line(part.strip())))
+            found.append(("drawn", "\n".join(map(one_line, lines))) if drawn else ("text", _prose(part)))
     return found
+
+
+def _prose(text: str) -> str:
+    """Return a paragraph without the marks that names of objectives have in the files of problems."""
+    return " ".join(one_line(text).replace("`", "").split())
+
+
+def scenario(problem: Presentable) -> str:
+    """Return what the questions are about, in a paragraph; "" where the problem does not say."""
+    return next((part for kind, part in about(problem) if kind == "text"), "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,16 @@ from tradeoff.log import Shown, Side
 from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
-from tradeoff.presentation.numbers import amount_pair, counted, percent, percent_up
+from tradeoff.presentation.certainty import asked_words, certainty
+from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
+from tradeoff.presentation.numbers import amount_pair, percent
+from tradeoff.presentation.plans import Guide, guide, plan_names
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, shares_of
 
+OPEN = 0.9  # a band as wide as this says nothing
 NOTICEABLE = 1e-3  # of an objective's range: what the runner-up changes by less is not mentioned
 
 
@@ -25,14 +30,9 @@ class Importance:
     name: str
     way: str  # "from 76 min to 40 min"
     matters: bool  # False: no plan changes it
-    share: float
-    band: tuple[float, float] | None
+    share: float  # the estimate, by which rows can be sorted; it is shown only within its band
+    band: tuple[float, float] | None  # None: the answers leave it open, and no number may be shown
     words: str
-
-    @property
-    def percent(self) -> str:
-        """The estimated share."""
-        return percent(self.share)
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Result:
     runner_up: str
     doubtful: tuple[int, ...]  # numbers of answers that are probably slips
     left_open: str  # which importances stayed open, as a sentence; ""
+    guide: Guide | None  # how to follow the plan; None for an item
 
 
 def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
@@ -68,11 +69,12 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         average="" if is_certain(lottery) else "on average",
         amounts=amounts(problem, recommendation.alternative),
         importance=_importance(problem, recommendation),
-        certainty=certainty(problem, recommendation),
-        reason=sentences.reason(recommendation.questions, clipped(recommendation.reason) if finished else ""),
+        certainty=certainty(problem.reference_name, recommendation),
+        reason=asked_words(recommendation, finished),
         runner_up=_runner_up(problem, recommendation),
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
+        guide=guide(problem, recommendation.alternative),
     )
 
 
@@ -92,77 +94,52 @@ def _left_open(recommendation: Recommendation) -> str:
 
 
 def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
-    """Return what the next best plan would change, in units; "" where there is none."""
-    if recommendation.runner_up is None:
+    """Return what the next best plan is called and what it would change, in units; "" where there is none."""
+    other = recommendation.runner_up
+    if other is None:
         return ""
-    found = changes(problem, recommendation.alternative, recommendation.runner_up, least=NOTICEABLE)
+    found = changes(problem, recommendation.alternative, other, least=NOTICEABLE)
     told = [f"{one_line(o.name)} {change}" for o, change in zip(problem.objectives, found, strict=True) if change]
-    return f"The next best plan for you would mean: {', '.join(told)}." if told else ""
-
-
-# --- certainty -------------------------------------------------------------------------------------------------------
-
-
-def certificate(recommendation: Recommendation) -> str:
-    """Return how good the recommendation provably is, rounded up; "" where nothing was proved.
-
-    >>> from tradeoff.model import NOTHING, Alternative
-    >>> known = {"regret_bound": 0.0312, "expected_left": 2.6, "target": 0.01}
-    >>> certificate(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, "", complete=False, **known))
-    'Within 4% of the best plan for you, whatever you would answer next; about 3 more questions to 1%.'
-    """
-    bound = recommendation.regret_bound
-    if bound is None or bound >= 1:
-        return ""
-    if bound <= 1e-9:
-        return "No plan is better for you, whatever you would answer next."
-    line = f"Within {percent_up(bound)} of the best plan for you, whatever you would answer next"
-    likely, aim, left = recommendation.likely_worst, recommendation.target, recommendation.expected_left
-    if likely is not None and likely < 0.9 * bound:
-        line += f", and very likely within {percent_up(likely)}"
-    if aim is not None and left is not None and bound > aim and not recommendation.complete:
-        line += f"; about {counted(max(1, round(left)), 'more question')} to {100 * aim:g}%"
-    return line + "."
-
-
-def certainty(problem: Presentable, recommendation: Recommendation) -> list[str]:
-    """Return how good the recommendation is: what is proved, what holds if one answer is a slip, what is likely."""
-    said = [proved] if (proved := certificate(recommendation)) else []
-    robust, likely = recommendation.robust_bound, recommendation.likely_regret
-    if robust is not None and robust < 1:
-        said.append(f"Even if any one of your answers were a slip, at most {percent_up(robust)} would be lost.")
-    if likely is not None and likely < 1:
-        said.append(f"For people who answer as you did, about {percent_up(likely)} is lost on average.")
-    if said:
-        name = clipped(problem.reference_name)
-        said.append(f"Percentages are of what the best plan for you gains over “{name}”.")
-    return said
+    _, name = plan_names(problem, recommendation.alternative, other)
+    return f"The next best plan for you, “{name}”, would mean: {', '.join(told)}." if told else ""
 
 
 # --- importance ------------------------------------------------------------------------------------------------------
 
 
 def because_words(problem: Presentable, recommendation: Recommendation) -> tuple[str, str]:
-    """Return what seems to matter most to the person, as the end of a sentence, and how that is counted.
+    """Return what matters most to the person, as the end of a sentence, and how that is counted.
 
-    Both are "" if nothing can be said yet. Nothing is called certain that other preferences which fit the answers deny.
+    Both are "" where the answers do not show it: only what holds everywhere in the bands is said.
     """
-    shares = shares_of(recommendation.weights)
-    matter = [j for j in range(len(shares)) if problem.matters[j] and shares[j] > 0]
-    order = sorted(matter, key=lambda j: -shares[j])
-    if not recommendation.questions or len(order) < 2:
+    bands = _bands(problem, recommendation)
+    if not recommendation.questions or not bands:
         return "", ""
-    first, second, *rest = order
-    names = [clipped(o.name, 40) for o in problem.objectives]
-    ranges, ratio = recommendation.importance, float(shares[first] / shares[second])
-    sure = ranges is not None and float(ranges[first, 0]) > float(ranges[second, 1])
-    matters = "matters" if sure else "probably matters"
-    sentence = f"{names[first]} {matters} {sentences.times_as_much(ratio)} {names[second]}"
-    if rest:
-        less = sentences.listed([names[j] for j in rest])
-        sentence += f", and {less} {'seems' if len(rest) == 1 else 'seem'} to matter less"
-    ways = ", ".join(f"{names[j]} {_way(problem, j)}" for j in (first, second))
-    return sentence, f"Counted for the whole way from the worst to the best that is possible: {ways}."
+    first = max(bands, key=lambda j: bands[j][0])
+    less = sorted((j for j in bands if j != first and bands[j][1] < bands[first][0]), key=lambda j: -bands[j][1])
+    if not less:
+        return "", ""
+    names = {j: clipped(problem.objectives[j].name, 40) for j in (first, *less)}
+    next_to = less[0]
+    ratio = bands[first][0] / bands[next_to][1] if bands[next_to][1] > 0 else math.inf
+    if len(less) == len(bands) - 1:
+        words = f"{names[first]} matters most, {sentences.times_as_much(ratio)} {names[next_to]}"
+    else:
+        words = f"{names[first]} matters more than {sentences.listed([names[j] for j in less])}"
+    ways = ", ".join(f"{names[j]} {_way(problem, j)}" for j in (first, *less))
+    return words, f"Counted for the whole way from the worst to the best that is possible: {ways}."
+
+
+def _bands(problem: Presentable, recommendation: Recommendation) -> dict[int, tuple[float, float]]:
+    """Return what importance fits the answers, for the objectives that what is chosen can change."""
+    ranges = recommendation.importance
+    if ranges is None:
+        return {}
+    return {
+        j: (max(float(ranges[j, 0]), 0.0), min(float(ranges[j, 1]), 1.0))
+        for j in range(len(ranges))
+        if problem.matters[j]
+    }
 
 
 def _way(problem: Presentable, j: int) -> str:
@@ -171,15 +148,22 @@ def _way(problem: Presentable, j: int) -> str:
 
 
 def _importance(problem: Presentable, recommendation: Recommendation) -> list[Importance]:
-    shares, ranges = shares_of(recommendation.weights), recommendation.importance
+    shares, bands = shares_of(recommendation.weights), _bands(problem, recommendation)
     rows = []
     for j, o in enumerate(problem.objectives):
-        band = None if ranges is None else (max(float(ranges[j, 0]), 0.0), min(float(ranges[j, 1]), 1.0))
-        words = "" if band is None else sentences.importance_range(*band)
+        band, matters = bands.get(j), bool(problem.matters[j])
         if o.name in recommendation.unidentified:
-            words = sentences.LEFT_OPEN
-        matters = bool(problem.matters[j])
-        rows.append(Importance(one_line(o.name), _way(problem, j), matters, float(shares[j]), band, words))
+            band, words = None, sentences.LEFT_OPEN
+        elif band is None or band[1] - band[0] >= OPEN:
+            band, words = None, sentences.NOT_KNOWN
+        else:
+            words = sentences.importance_range(*band)
+        share = float(shares[j]) if band is None else min(max(float(shares[j]), band[0]), band[1])
+        rows.append(
+            Importance(
+                one_line(o.name), _way(problem, j), matters, share, band, words if matters else sentences.CANNOT_CHANGE
+            )
+        )
     return rows
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tradeoff.model import Answer, Lottery
-from tradeoff.presentation.numbers import counted, share_total
-from tradeoff.presentation.stories import is_certain
+from tradeoff.presentation.stories import are_frequencies, is_certain
 
 QUESTION = "Which would you rather have, A or B?"
 WELCOME = "You are shown two alternatives at a time. Say which you would rather have."
@@ -26,38 +26,66 @@ CONTRADICTION = (
 IMPOSSIBLE_ANSWER = "This answer cannot be right: no set of priorities fits it. Would you change it?"
 DOUBTFUL = "Probably slips, so we did not rely on them:"
 LEFT_OPEN = "left open, because it makes no difference here"
+NOT_KNOWN = "your answers do not say"
 CANNOT_CHANGE = "the same whatever you do"
+ASKED_AGAIN = "Asked once more, the other way round, to be sure."
 
 
-def progress(number: int, at_most: int | None) -> str:
-    """Return which question this is and how many more can come; ``at_most`` includes this one.
+def progress(number: int, at_most: int | None, expected: float | None = None) -> str:
+    """Return which question this is and about how many more will come; both counts include this one.
 
-    >>> progress(3, 8), progress(9, 1), progress(2, None)
-    ('Question 3, at most 7 more', 'Question 9, the last one', 'Question 2')
+    Where nothing is known of what to expect, the most that can come is said.
+
+    >>> progress(1, 30, 6.3), progress(3, 28, 3.8), progress(5, 26, 1.2), progress(9, 1, 3.0), progress(3, 8), progress(2, None)
+    ('Question 1 of about 6', 'Question 3, about 3 more', 'Question 5, nearly done', 'Question 9, the last one',\
+ 'Question 3, at most 7 more', 'Question 2')
     """
-    more = "" if at_most is None else ", the last one" if at_most <= 1 else f", at most {at_most - 1:,} more"
-    return f"Question {number:,}{more}"
+    asked = f"Question {number:,}"
+    if at_most is not None and at_most <= 1:
+        return f"{asked}, the last one"
+    if expected is None or not math.isfinite(expected):
+        return asked if at_most is None else f"{asked}, at most {at_most - 1:,} more"
+    more = max(round(expected), 1) - 1
+    more = more if at_most is None else min(more, at_most - 1)
+    if number == 1 and more:
+        return f"{asked} of about {more + 1:,}"
+    return f"{asked}, about {more:,} more" if more else f"{asked}, nearly done"
+
+
+def bar_length(answered: int, at_most: int | None, expected: float | None) -> int | None:
+    """Return of how many questions a progress bar is: as many as are expected, or the most that can come; None: no bar."""
+    if at_most is None and expected is None:
+        return None
+    left = [n for n in (at_most, None if expected is None else round(expected)) if n is not None]
+    return answered + max(min(left), 1)
 
 
 def question_lead(left: Lottery, right: Lottery) -> str:
     """Return how the two sides of a question are to be read; "" where neither leaves anything to chance."""
     if len(left.trajectories) == len(right.trajectories) == 1:
         return ""
-    return f"Imagine doing each {share_total(left.weights, right.weights):,} times; on average it comes to this:"
+    if are_frequencies(left) and are_frequencies(right):
+        return "These are all the ways each can go, and how often:"
+    return "These are some of the ways each can go; by their weights they come to exactly its average:"
 
 
 def plan_lead(lottery: Lottery) -> str:
     """Return how the stories of one plan are to be read."""
-    if len(lottery.trajectories) > 1:
-        return f"Imagine doing this {share_total(lottery.weights):,} times. On average, it comes to the same as this:"
-    return "This is what happens, every time:" if is_certain(lottery) else "On average, it comes to the same as this:"
+    if is_certain(lottery):
+        return "This is what happens, every time:"
+    if are_frequencies(lottery):
+        return "These are all the ways it can go, and how often:"
+    if len(lottery.trajectories) == 1:
+        return "This is one of the ways it can go; the average is the same:"
+    return "These are some of the ways it can go; by their weights they come to exactly its average:"
 
 
 def explanation(reference: str) -> list[str]:
     """Return how questions are to be read and why they are asked, in paragraphs; gains are counted from the reference."""
     return [
-        "What happens under a plan also depends on chance. Each plan is told as a few ways it can go, with how often: "
-        '"30% (30 of 100)". These sum it up, so that the averages below them are exact.',
+        "What happens under a plan also depends on chance. Each plan is told as a few of the ways it can go. The weight of "
+        "each says how much it counts in the plan's average, which is exact; how often exactly this happens is said beside "
+        'it. How much the amounts really vary is said like this: "1 in 20 times 96 min or more".',
         "Why such questions? What you give up for what shows how much each objective matters to you. At the end you see "
         "that as percentages, counted for the whole way from the worst to the best amount of each objective.",
         f'Gains are counted from "{reference}", which is there only for comparison. "Within 4% of the best plan for you" '
@@ -70,16 +98,6 @@ def contradiction(count: int) -> str:
     return IMPOSSIBLE_ANSWER if count == 1 else CONTRADICTION
 
 
-def reason(questions: int, why: str) -> str:
-    """Return how many questions were asked, and why no more if none are left.
-
-    >>> reason(3, "nothing is left to ask"), reason(1, "")
-    ('3 questions: nothing is left to ask.', '1 question so far.')
-    """
-    asked = counted(questions, "question")
-    return f"{asked}: {why}." if why else f"{asked} so far."
-
-
 def listed(names: Sequence[str]) -> str:
     """Return names as a list in a sentence.
 
@@ -90,24 +108,28 @@ def listed(names: Sequence[str]) -> str:
 
 
 def times_as_much(ratio: float) -> str:
-    """Return a ratio of importance, rounded as coarsely as it is known.
+    """Return how many times as much something matters at least, rounded down.
 
-    >>> [times_as_much(r) for r in (1.1, 1.5, 2.2, 4.4, 30)]
-    ['about as much as', 'about one and a half times as much as', 'about twice as much as', 'about 4 times as much as',\
+    >>> [times_as_much(r) for r in (1.1, 1.5, 2.2, 4.9, 30)]
+    ['more than', 'at least one and a half times as much as', 'at least twice as much as', 'at least 4 times as much as',\
  'more than 10 times as much as']
     """
-    if ratio < 1.25:
-        return "about as much as"
-    if ratio < 1.75:
-        return "about one and a half times as much as"
-    if ratio < 2.5:
-        return "about twice as much as"
-    return f"about {ratio:.0f} times as much as" if ratio <= 10 else "more than 10 times as much as"
+    if ratio < 1.5:
+        return "more than"
+    if ratio < 2:
+        return "at least one and a half times as much as"
+    if ratio < 3:
+        return "at least twice as much as"
+    return f"at least {int(ratio)} times as much as" if ratio <= 10 else "more than 10 times as much as"
 
 
 def importance_range(low: float, high: float) -> str:
-    """Return which importance fits the answers, rounded outwards."""
-    least, most = int(100 * low + 1e-9), -int(-100 * high // 1)
-    if least <= 0 and most >= 100:
-        return "your answers leave this open"
-    return f"anything from {max(least, 0)}% to {min(most, 100)}% fits your answers"
+    """Return which importance fits the answers, rounded outwards.
+
+    >>> importance_range(0.123, 0.456), importance_range(0.001, 0.3), importance_range(0.7, 1.0)
+    ('12% to 46%', 'at most 30%', 'at least 70%')
+    """
+    least, most = max(int(100 * low + 1e-9), 0), min(-int(-100 * high // 1), 100)
+    if least <= 0:
+        return f"at most {most}%"
+    return f"at least {least}%" if most >= 100 else f"{least}% to {most}%"

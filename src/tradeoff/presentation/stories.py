@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Lottery, Trajectory, Vector
-from tradeoff.presentation.numbers import NOISE, ROUNDING, amount, share_total, share_words
+from tradeoff.presentation.numbers import NOISE, ROUNDING, amount, chance, share_percentages, share_total
 from tradeoff.presentation.text import one_line
+from tradeoff.wording import Wording
 
 # A state and the action taken there; None where the path ends.
 Step: TypeAlias = tuple[str, str | None]
 
+PLAIN = Wording()
 LONGEST_CYCLE = 3  # steps; readers do not recognise longer ones
 
 
@@ -50,7 +52,8 @@ class Repeat:
 class Story:
     """One way things can go."""
 
-    share: str  # how often; "" where nothing is left to chance
+    share: str  # its weight in the average, or how often it happens where that is the same; "" where it is the only one
+    chance: str  # how often exactly this happens; "" where the share says it, or nothing is left to chance
     like_above: bool  # whether only what differs from the story above is told
     parts: tuple[Repeat, ...]
     amounts: tuple[tuple[str, str], ...]  # objective and amount; none where the average says it
@@ -70,7 +73,8 @@ class Story:
 def heaviest_first(lottery: Lottery) -> Lottery:
     """Return the lottery with its trajectories in the order a person reads them: the largest share first."""
     order = np.argsort(-lottery.weights, kind="stable")
-    return Lottery(lottery.objectives, lottery.weights[order], tuple(lottery.trajectories[i] for i in order))
+    told = tuple(lottery.trajectories[i] for i in order)
+    return replace(lottery, weights=lottery.weights[order], trajectories=told)
 
 
 def is_certain(lottery: Lottery) -> bool:
@@ -85,24 +89,46 @@ def common_total(*lotteries: Lottery) -> int | None:
     return share_total(*(lottery.weights for lottery in lotteries))
 
 
-def stories(lottery: Lottery, total: int | None) -> tuple[Story, ...]:
+def stories(lottery: Lottery, total: int | None, wording: Wording = PLAIN) -> tuple[Story, ...]:
     """Return the trajectories as stories; one that begins like the story above tells only what then differs.
 
-    A state is named where chance decided between trajectories, and at the end; elsewhere the actions say it all. Without
-    a ``total`` to count shares out of, a story has no share and no amounts: the average says it.
+    A state is named where chance decided between trajectories, by what chance decided, and at the end; elsewhere the
+    actions say it all. Without a ``total`` to count shares out of, a story has no share and no amounts: the average says it.
     """
     count = len(lottery.trajectories)
-    shares = share_words(lottery.weights, total) if total is not None else [""] * count
+    shares, chances = share_words(lottery, total), chance_words(lottery)
     amounts = outcomes(lottery) if total is not None else [()] * count
-    paths = [[_safe(step) for step in steps_of(trajectory)] for trajectory in lottery.trajectories]
+    paths = [steps_of(trajectory) for trajectory in lottery.trajectories]
     told = []
     for i, (path, trajectory) in enumerate(zip(paths, lottery.trajectories, strict=True)):
         begin = _common(paths[i - 1], path) if i else 0
-        steps, above = ([_told(p, t, paths) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
+        steps, above = ([_told(p, t, paths, wording) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
         if begin and _within(steps, above):  # what did not happen is not seen unless all of it is told
-            begin, steps = 0, [_told(path, t, paths) for t in range(len(path))]
-        told.append(Story(shares[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
+            begin, steps = 0, [_told(path, t, paths, wording) for t in range(len(path))]
+        told.append(Story(shares[i], chances[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
     return tuple(told)
+
+
+def are_frequencies(lottery: Lottery) -> bool:
+    """Return whether the stories are all that can happen, so that each one's weight is also how often it happens."""
+    chances = np.array([trajectory.probability for trajectory in lottery.trajectories])
+    return bool(np.abs(chances - lottery.weights).max() <= ROUNDING)
+
+
+def share_words(lottery: Lottery, total: int | None) -> list[str]:
+    """Return what each story counts for: how often it happens where that is known, otherwise its weight in the average."""
+    if total is None:
+        return [""] * len(lottery.trajectories)
+    if are_frequencies(lottery):
+        return [f"{chance(trajectory.probability)} of the time" for trajectory in lottery.trajectories]
+    return [f"weight {one}" for one in share_percentages(lottery.weights, 100)]
+
+
+def chance_words(lottery: Lottery) -> list[str]:
+    """Return how often exactly each story happens; "" where its share says that already."""
+    if are_frequencies(lottery):
+        return [""] * len(lottery.trajectories)
+    return [f"exactly this happens {chance(trajectory.probability)} of the time" for trajectory in lottery.trajectories]
 
 
 def outcomes(lottery: Lottery) -> list[tuple[tuple[str, str], ...]]:
@@ -114,13 +140,6 @@ def outcomes(lottery: Lottery) -> list[tuple[tuple[str, str], ...]]:
 def average(lottery: Lottery) -> tuple[tuple[str, str], ...]:
     """Return the name of each objective and its average amount."""
     return _amounts(lottery, lottery.average, np.abs(lottery.outcomes).max(axis=0))
-
-
-def worst_and_best(lottery: Lottery) -> list[tuple[str, str]]:
-    """Return the worst and the best amount of each objective among the stories."""
-    gains = lottery.outcomes * [o.sign for o in lottery.objectives]
-    told, ends = outcomes(lottery), zip(gains.argmin(axis=0), gains.argmax(axis=0), strict=True)
-    return [(told[low][j][1], told[high][j][1]) for j, (low, high) in enumerate(ends)]
 
 
 def _amounts(lottery: Lottery, outcome: Vector, reach: Vector) -> tuple[tuple[str, str], ...]:
@@ -144,24 +163,29 @@ def _within(steps: Sequence[Step], others: Sequence[Step]) -> bool:
     return all(step in left for step in steps)
 
 
-def _told(path: Sequence[Step], t: int, paths: Iterable[Sequence[Step]]) -> Step:
+def _told(path: Sequence[Step], t: int, paths: Iterable[Sequence[Step]], wording: Wording) -> Step:
     state, action = path[t]
+    parts = wording.parts(state)
     # A path without any action is the reference: that it begins elsewhere says nothing about this one.
     others = [p for p in paths if len(p) > t and p[:t] == path[:t] and p[0][1] is not None]
-    by_chance = any(p[t][0] != state for p in others)
-    return (state if by_chance or action is None else "", action)
+    elsewhere = [wording.parts(p[t][0]) for p in others if p[t][0] != state]
+    if not elsewhere and action is not None:
+        return _safe(("", action))
+    decided = [words for name, words in parts.items() if any(other.get(name) != words for other in elsewhere)]
+    return _safe((", ".join(decided if decided and action is not None else parts.values()), action))
 
 
 # --- paths -----------------------------------------------------------------------------------------------------------
 
 
-def path_words(trajectory: Trajectory) -> list[str]:
+def path_words(trajectory: Trajectory, wording: Wording = PLAIN) -> list[str]:
     """Return a trajectory as steps a person reads, repeats folded; a last state without an action stands alone.
 
     >>> path_words(Trajectory(("home", "kerb", "kerb", "work"), ("call", "wait", "wait"), 1.0, [0.0]))
     ['home: call', 'kerb: wait (2 times)', 'work']
     """
-    return [part.words() for part in fold([_safe(step) for step in steps_of(trajectory)])]
+    said = [_safe((wording.words(state), action)) for state, action in steps_of(trajectory)]
+    return [part.words() for part in fold(said)]
 
 
 def steps_of(trajectory: Trajectory) -> list[Step]:

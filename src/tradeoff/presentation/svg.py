@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tradeoff.presentation.maps import FEW_NODES, LETTERS, MANY_ROADS, WIDTH, MapLayout, Point
+from tradeoff.presentation.risk import Risk
 from tradeoff.presentation.text import one_line
 
 STATIC = Path(__file__).resolve().parent / "static"  # drawing.css, the style sheet of all drawings
@@ -127,6 +128,32 @@ def range_bar(estimate: float, band: tuple[float, float] | None) -> Svg:
         f'<rect class="track" x="4" y="9" width="192" height="2"/>{drawn}'
         f'<circle class="mark" cx="{number(4 + 192 * estimate)}" cy="10" r="5.5"/>',
         200, 20, "range",
+    )  # fmt: skip
+
+
+def quantile_dots(risk: Risk) -> Svg:
+    """Return how an objective comes out as 20 dots on a line from the least to the greatest: each is 1 time in 20."""
+    low, high = risk.dots[0], risk.dots[-1]
+    columns, wide = 24, 200.0
+    span = high - low
+    at = [round((dot - low) / span * (columns - 1)) if span > 0 else columns // 2 for dot in risk.dots]
+    tall = max(at.count(column) for column in set(at))
+    step = wide / columns
+    height = tall * step + 16
+    drawn, stacked = [], [0] * columns
+    for column in at:
+        x, y = step * (column + 0.5), height - 16 - step * (stacked[column] + 0.5)
+        stacked[column] += 1
+        drawn.append(f"M{number(x)} {number(y)}h0")
+    ends = "".join(
+        f'<text class="names" font-size="9" x="{number(x)}" y="{number(height - 3)}" text-anchor="{anchor}">{text(end)}</text>'
+        for x, anchor, end in zip((0, wide), ("start", "end"), risk.ends, strict=True)
+        if span > 0 or anchor == "start"
+    )
+    return svg(
+        f'<path class="axis" d="M0 {number(height - 14)}h{number(wide)}"/><path class="chances" '
+        f'stroke-width="{number(0.8 * step)}" d="{"".join(drawn)}"/>{ends}',
+        wide, height, "quantiles", f"{risk.name}: {risk.words}",
     )  # fmt: skip
 
 

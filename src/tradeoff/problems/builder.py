@@ -38,6 +38,7 @@ class Texts(TypedDict, total=False):
     name: str
     title: str
     about: str
+    describe: Mapping[str, str | Sequence[str]] | None  # how states and steps are said; see ``tradeoff.wording``
     solver: Solver | None  # the compiled one unless another is given
 
 

@@ -120,7 +120,7 @@ class Catalogue(SingleChoice):
         rows = unit_rows(weight_rows(weights, self.objectives))
         chunk = max(1, SCORES_AT_ONCE // len(self.gains))
         chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
-        return [self.alternative(int(i)) for part in chunks for i in self._winners(part)]
+        return [self._item(i) for part in chunks for i in self._winners(part).tolist()]
 
     def _winners(self, rows: Matrix) -> Indices:
         """Return the index of the best item per row."""
@@ -153,7 +153,18 @@ class Catalogue(SingleChoice):
                 raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
             item = self._numbers[item]
         self._check_number(item)
-        return Alternative(self.gains[item], Item(item, self.names[item]))
+        return self._item(item)
+
+    def _item(self, number: int) -> Alternative:
+        """Return an item as an alternative, always the same object: thousands of directions have the same best item."""
+        found = self._made.get(number)
+        if found is None:
+            found = self._made[number] = Alternative(self.gains[number], Item(number, self.names[number]))
+        return found
+
+    @cached_property
+    def _made(self) -> dict[int, Alternative]:
+        return {}
 
     def _check_number(self, item: int) -> None:
         if not 0 <= item < len(self.names):

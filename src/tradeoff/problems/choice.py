@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Item, Lottery, Mixture, Nothing, Plan, Trajectory, Vector
+from tradeoff.model import Alternative, Item, Lottery, Mixture, Nothing, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problem import ScaledProblem
 from tradeoff.representation import mix, parts_of
 
@@ -25,6 +26,10 @@ class SingleChoice(ScaledProblem):
     def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
         """Return the weighted ways in which an item can turn out, if it is chosen with this chance."""
         return [(1.0, Trajectory((item.name,), (), chance, self.outcome_of(item)))]
+
+    def outcomes_of(self, item: Item) -> Outcomes:
+        """Return how the outcome of an item is distributed: it is what it is, unless a subclass leaves it to chance."""
+        return Outcomes(self.outcome_of(item)[None, :], np.ones(1))
 
     def evaluate(self, plan: Plan) -> Vector:
         """Return the expected gains of an item, of the reference, or of a mixture of them."""
@@ -54,13 +59,29 @@ class SingleChoice(ScaledProblem):
             chances[plan] = chances.get(plan, 0.0) + share
         weights: list[float] = []
         found: list[Trajectory] = []
+        spread: list[tuple[float, Outcomes]] = []
         for share, plan in parts:
             if isinstance(plan, Item):
                 outcome, told = self.outcome_of(plan), self.stories_of(plan, chances[plan])
+                spread.append((share, self.outcomes_of(plan)))
             else:
                 outcome = self.origin
                 told = [(1.0, Trajectory((self.reference_name,), (), chances[plan], outcome))]
+                spread.append((share, Outcomes(outcome[None, :], np.ones(1))))
             mean = mean + share * outcome
             weights += [share * weight for weight, _ in told]
             found += [trajectory for _, trajectory in told]
-        return mix(self.objectives, weights, found, mean)
+        return replace(mix(self.objectives, weights, found, mean), truth=_mixed(spread))
+
+
+def _mixed(parts: list[tuple[float, Outcomes]]) -> Outcomes:
+    """Return the distribution of a mixture; it is estimated where one of its parts is."""
+    rollouts = [one.rollouts for _, one in parts if one.rollouts is not None]
+    ends = np.concatenate([one.points if one.range is None else one.range for _, one in parts])
+    known = all(one.range is not None or one.rollouts is None for _, one in parts)
+    return Outcomes(
+        np.concatenate([one.points for _, one in parts]),
+        np.concatenate([share * one.probabilities for share, one in parts]),
+        min(rollouts) if rollouts else None,
+        np.stack([ends.min(axis=0), ends.max(axis=0)]) if known else None,
+    )

@@ -31,11 +31,11 @@ class Evidence:
         """Return what a person should know before trusting the model."""
         fewest = min(self.visits, key=lambda pair: self.visits[pair])
         found = [
-            f"learned from {self.episodes} episodes; the least seen is action {fewest[1]!r} in state {fewest[0]!r}, "
+            f"learned from {self.episodes} episodes; the least seen is action {fewest[1]!r:.60} in state {fewest[0]!r:.60}, "
             f"{self.visits[fewest]} times"
         ]
         if self.unseen:
-            some = "; ".join(f"{action!r} in {state!r}" for state, action in self.unseen[:3])
+            some = "; ".join(f"{action!r:.60} in {state!r:.60}" for state, action in self.unseen[:3])
             found.append(f"{len(self.unseen)} actions were never seen in a state and are not offered there: {some}")
         if self.only_last:
             some = ", ".join(map(repr, self.only_last[:3]))
@@ -68,9 +68,9 @@ def learn(log: Iterable[Sequence[Any]]) -> Learned:
         amounts = [number_of(r, f"a reward in row {line}") for r in np.atleast_1d(np.asarray(rewards, dtype=object))]
         when = number_of(step, f"the step in row {line}")
         if not np.isfinite(when) or when != int(when):
-            raise ProblemError(f"the step in row {line} is {step!r}, which is not a whole number")
+            raise ProblemError(f"the step in row {line} is {step!r:.60}, which is not a whole number")
         if int(when) in episodes[str(episode)]:
-            raise ProblemError(f"row {line}: step {int(when)} of episode {episode!r} is logged twice")
+            raise ProblemError(f"row {line}: step {int(when)} of episode {episode!r:.60} is logged twice")
         episodes[str(episode)][int(when)] = (str(state), str(action), amounts, str(after))
     if not episodes:
         raise ProblemError("the log has no rows; a model is learned from at least one step")
@@ -89,7 +89,7 @@ def _count(episodes: Mapping[str, Mapping[int, tuple[str, str, list[float], str]
         if order != list(range(order[0], order[0] + len(order))):
             gap = next(t for t in range(order[0], order[-1]) if t not in steps)
             raise ProblemError(
-                f"step {gap} of episode {episode!r} is missing from the log; complete it or leave it out"
+                f"step {gap} of episode {episode!r:.60} is missing from the log; complete it or leave it out"
             )
         starts[steps[order[0]][0]] += 1
         for t in order:
@@ -97,12 +97,12 @@ def _count(episodes: Mapping[str, Mapping[int, tuple[str, str, list[float], str]
             width = len(amounts) if width is None else width
             if len(amounts) != width:
                 raise ProblemError(
-                    f"step {t} of episode {episode!r} has {len(amounts)} rewards where others have {width}"
+                    f"step {t} of episode {episode!r:.60} has {len(amounts)} rewards where others have {width}"
                 )
             if t + 1 in steps and steps[t + 1][0] != after:
                 raise ProblemError(
-                    f"step {t} of episode {episode!r} ends in state {after!r}, but step {t + 1} begins in "
-                    f"{steps[t + 1][0]!r}; the log is inconsistent there"
+                    f"step {t} of episode {episode!r:.60} ends in state {after!r:.60}, but step {t + 1} begins in "
+                    f"{steps[t + 1][0]!r:.60}; the log is inconsistent there"
                 )
             visits[state, action] += 1
             key = (state, action, after)

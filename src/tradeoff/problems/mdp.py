@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -41,7 +42,10 @@ from tradeoff.problems.policies import Deterministic, Following, Stochastic
 from tradeoff.problems.ram import check_fits, memory_limit
 from tradeoff.problems.rollouts import Rollouts, roll
 from tradeoff.problems.solver import Solver, Weights
-from tradeoff.representation import Method, represent
+from tradeoff.representation import Method, distribution, represent
+from tradeoff.wording import Wording
+
+RECENT, RECENT_BYTES = 4, 32 << 20  # solved policies that are kept, and the largest of them
 
 
 class MDP(ScaledProblem):
@@ -99,7 +103,9 @@ class MDP(ScaledProblem):
         self.nothing_action = None if nothing is None else building.index_of("action", nothing, self.actions)
         self.name = texts.get("name", "mdp")
         self.title, self.about = texts.get("title") or self.name, texts.get("about", "")
+        self.wording = Wording(texts.get("describe"))
         self.solver: Solver = texts.get("solver") or CompiledSolver()
+        self._recent: dict[tuple[int, OptimalPolicy], Deterministic] = {}
         self.evidence: Evidence | None = None  # what a model learned from data rests on
         self.stated_slack = 0.0  # the error of a model that was estimated, in gains, where it is known
 
@@ -190,6 +196,7 @@ class MDP(ScaledProblem):
             "actions": self.actions, "objectives": self.objectives, "reference": self.reference,
             "nothing_action": nothing, "places": self.places, "pictures": self.pictures, "prune": False,
             "name": self.name, "title": self.title, "about": self.about, "solver": copy.copy(self.solver),
+            "describe": self.wording.description,
         }  # fmt: skip
         made = MDP(**kept | changes)
         made.notes, made.evidence, made.stated_slack = [*self.notes, *made.notes], self.evidence, self.stated_slack
@@ -328,8 +335,7 @@ class MDP(ScaledProblem):
         """Return a single policy, checked and ready to be followed step by step."""
         match plan:
             case OptimalPolicy():
-                (local,) = self.solver.optimal_choices(self.dynamics, self._on_outcomes(plan.weights[None, :]))
-                return Deterministic(self.dynamics, local)
+                return self._solved(plan)
             case Policy():
                 return Deterministic.of_table(self.dynamics, plan)
             case StochasticPolicy():
@@ -344,6 +350,19 @@ class MDP(ScaledProblem):
             case _:
                 raise ArgumentError(f"{type(plan).__name__} is not a single policy")
 
+    def _solved(self, plan: OptimalPolicy) -> Deterministic:
+        """Return an optimal policy; the last few are kept, because a plan is shown, named and explained in turn."""
+        key = (id(self.solver), plan)
+        if key not in self._recent:
+            (local,) = self.solver.optimal_choices(self.dynamics, self._on_outcomes(plan.weights[None, :]))
+            found = Deterministic(self.dynamics, local)
+            if local.nbytes > RECENT_BYTES:
+                return found
+            # Replaced, never changed, so that several threads may use it.
+            self._recent = dict([*self._recent.items(), (key, found)][-RECENT:])
+            return found
+        return self._recent.get(key) or self._solved(plan)
+
     def policy_values(self, step: int, chance: Vector, after: Matrix) -> Matrix:
         """Return the expected outcome from each state on before a step, given that after it and the chances of choices."""
         return self.solver.policy_values(self.layer(step), chance, after)
@@ -352,8 +371,12 @@ class MDP(ScaledProblem):
         """Return how likely each state is after a step, given how likely it is before and the chances of choices."""
         return self.solver.next_distribution(self.layer(step), chance, now)
 
-    def show(self, alternative: Alternative, *, method: Method = "expand") -> Lottery:
-        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value."""
+    def show(self, alternative: Alternative, *, method: Method = "faithful") -> Lottery:
+        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value.
+
+        Of the many choices of trajectories, ``"faithful"`` takes one whose outcomes are spread like the plan's own, and
+        ``"expand"`` and ``"flow"`` take those of the paper's Algorithms 4 and 5.
+        """
         plan = self.plan(alternative.plan)
         lottery = represent(self, plan, method=method, fits=lambda size: size <= memory_limit() // 2)
         gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
@@ -364,7 +387,7 @@ class MDP(ScaledProblem):
                 f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
                 f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
             )
-        return lottery
+        return lottery if lottery.truth is not None else replace(lottery, truth=distribution(self, plan))
 
     def alternative(self, policy: object) -> Alternative:
         """Return a policy, given in any accepted form, as an alternative."""
@@ -435,7 +458,8 @@ class MDP(ScaledProblem):
         }
 
     def details(self, plan: Plan) -> Details:
-        """Return what a deterministic policy does in its likeliest situations."""
+        """Return what a policy does in the situations it gets into."""
         if isinstance(plan, Mixture | Nothing | Item):
             return Details()
-        return Details(situations=policies.likeliest_situations(self.follow(self.plan(plan)), self.occupancy(plan)))
+        found, complete = policies.situations(self.follow(self.plan(plan)), self.occupancy(plan))
+        return Details(situations=found, complete=complete)

@@ -143,17 +143,36 @@ class Stochastic:
 Following = Deterministic | Stochastic
 
 
-def likeliest_situations(following: Following, occupancy: Matrix, count: int = 12) -> tuple[Situation, ...]:
-    """Return the likeliest (step, state) pairs of a policy, in order of time, with the likeliest action there."""
+def situations(following: Following, occupancy: Matrix, most: int = 5_000) -> tuple[tuple[Situation, ...], bool]:
+    """Return what a policy does in the situations it gets into, in order of time, and whether these are all.
+
+    They are the likeliest ones, the most probable first at each step, with the likeliest action of each.
+    """
     dynamics = following.dynamics
+    likely = occupancy[:-1].copy()
+    likely[:, dynamics.layers[0].ends] = 0.0
+    reached = np.flatnonzero(likely)
+    complete = len(reached) <= most
+    if not complete:
+        values = likely.ravel()[reached]
+        border = np.partition(values, -most)[-most]
+        above, tied = np.flatnonzero(values > border), np.flatnonzero(values == border)
+        reached = reached[np.concatenate([above, tied[: most - len(above)]])]
+    steps, states = np.divmod(reached, likely.shape[1])
     found: list[Situation] = []
-    for pair in np.argsort(-occupancy[:-1], axis=None, kind="stable")[: 4 * count]:
-        step, state = divmod(int(pair), len(dynamics.states))
-        choices, chances = following.at(step, state)
-        if occupancy[step, state] > 0 and len(choices) and len(found) < count:
-            action = dynamics.actions[dynamics.layer(step).action[choices[chances.argmax()]]]
-            found.append(Situation(step, dynamics.states[state], action, float(occupancy[step, state])))
-    return tuple(sorted(found, key=lambda situation: (situation.step, -situation.probability)))
+    for step in np.unique(steps).tolist():
+        here = states[steps == step]
+        here = here[np.argsort(-likely[step, here], kind="stable")]
+        layer = dynamics.layer(step)
+        rows, choices, chances = following.options(step, here)
+        order = np.lexsort((-chances, rows))
+        first = order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
+        free = np.diff(layer.state_ptr)[here] > 1
+        for row, action in zip(rows[first].tolist(), layer.action[choices[first]].tolist(), strict=True):
+            state = int(here[row])
+            chance = float(likely[step, state])
+            found.append(Situation(step, dynamics.states[state], dynamics.actions[action], chance, bool(free[row])))
+    return tuple(found), complete
 
 
 def _local_choices(dynamics: Dynamics, step: int, plan: Policy) -> Int:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.model import Lottery, Mixture, Objective, Plan, Trajectory, Vector
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Lottery, Mixture, Objective, Outcomes, Plan, Trajectory, Vector
 from tradeoff.representation.compression import compress
-from tradeoff.representation.process import Following, Paths, Process, path_probability
+from tradeoff.representation.process import Following, Paths, Process, path_probability, trajectories
 
-__all__ = ["Method", "compress", "mix", "parts_of", "represent"]
+__all__ = ["Method", "compress", "distribution", "mix", "parts_of", "represent"]
 
 Method: TypeAlias = Literal["faithful", "expand", "flow"]
-
-CANDIDATES = 300  # drawn trajectories among which the most faithful few are sought
 
 
 def represent(
     process: Process,
     policy: object,
     *,
-    method: Method = "expand",
+    method: Method = "faithful",
     fits: Callable[[int], bool] = lambda size: True,
 ) -> Lottery:
     """Return a policy or mixture as at most k+1 weighted trajectories whose mean is exactly its expected outcome.
 
     Every trajectory can happen under the plan, and carries its own true probability beside its weight. ``"expand"`` and
     ``"flow"`` are the paper's Algorithms 4 and 5; ``"faithful"`` looks among the many sets of trajectories that have the
-    plan's mean for one whose outcomes are distributed like the plan's own.
+    plan's mean for one whose outcomes are distributed like the plan's own, and says how those are distributed (``truth``).
     ``fits(size)`` says whether this many bytes may be used to keep the values of all steps.
 
     >>> import tradeoff
@@ -61,64 +59,19 @@ def represent(
         weights.append(hypothetical)
         found.append(Trajectory((process.reference_name,), (), hypothetical, process.origin))
     lottery = mix(process.objectives, weights, found, value, size=process.largest_total)
-    return _most_faithful(process, followings, hypothetical, lottery, value) if method == "faithful" else lottery
-
-
-def _most_faithful(
-    process: Process,
-    followings: Sequence[tuple[float, Following]],
-    hypothetical: float,
-    lottery: Lottery,
-    value: Vector,
-) -> Lottery:
-    """Return a lottery of the same mean that is as close as can be found to how the plan's outcomes are distributed."""
-    from tradeoff.representation.faithful import Distance, closest
-    from tradeoff.representation.outcomes import draw, outcomes_of
-
-    parts: list[tuple[float, Following | None]] = [*followings]
-    truth = outcomes_of(process, [*parts, (hypothetical, None)] if hypothetical > 0 else parts)
-    drawn = [draw(process, following, max(1, round(share * CANDIDATES)), seed=1) for share, following in followings]
-    shown = len(lottery.trajectories)
-    points = np.concatenate([lottery.outcomes, *(paths.returns for paths in drawn)])
-    _, first = np.unique(points, axis=0, return_index=True)
-    candidates = np.concatenate([np.arange(shown), np.sort(first[first >= shown])])
-    rows, weights, independent = closest(
-        truth, points[candidates], np.arange(shown), lottery.weights, value, len(process.objectives) + 1
-    )
-    rows = candidates[rows]
-    # The weights of the independent ones are worked out again, to the last digit.
-    extra = float(weights[independent:].sum())
-    rest = value - weights[independent:] @ points[rows[independent:]]
-    basis = weights[:independent] > 0
-    try:
-        kept, shares = compress(
-            points[rows[:independent][basis]],
-            weights[:independent][basis] / weights[:independent][basis].sum(),
-            target=rest / (1 - extra),
-        )
-    except ProblemError:  # too ill-conditioned for the search's arithmetic
+    if method != "faithful":
         return lottery
-    rows = np.append(rows[:independent][basis][kept], rows[independent:])
-    shares = np.append(shares * (1 - extra), weights[independent:])
-    # At least as exact as the paper's choice, or to the last digits.
-    allowed = np.maximum(np.abs(lottery.average - value), 4 * np.finfo(float).eps * np.abs(points[rows]).max(axis=0))
-    exact = bool(np.all(np.abs(shares @ points[rows] - value) <= allowed))
-    distance = Distance(truth)
-    if not exact or distance.of(points[rows], shares) >= distance.of(lottery.outcomes, lottery.weights):
-        return lottery
-    stories = []
-    for row in rows.tolist():
-        if row < shown:
-            stories.append(lottery.trajectories[row])
-            continue
-        row -= shown
-        for paths in drawn:
-            if row < len(paths.weights):
-                chance = sum(share * path_probability(process, other, paths, row) for share, other in followings)
-                stories += trajectories(process, paths, {row: chance})
-                break
-            row -= len(paths.weights)
-    return Lottery(tuple(process.objectives), shares, tuple(stories))
+    from tradeoff.representation.faithful import most_faithful
+
+    return most_faithful(process, followings, hypothetical, lottery, value)
+
+
+def distribution(process: Process, policy: object) -> Outcomes:
+    """Return how the outcomes of a policy or mixture are distributed: exactly, or as rollouts of it are."""
+    from tradeoff.representation.outcomes import outcomes_of
+
+    parts = parts_of(process.plan(policy))
+    return outcomes_of(process, [(p, process.follow(part) if process.can_follow(part) else None) for p, part in parts])
 
 
 def paths_of(
@@ -139,17 +92,6 @@ def paths_of(
             raise ArgumentError(
                 f"the method is {method!r}; it must be 'expand' (Algorithm 4), 'flow' (Algorithm 5) or 'faithful'"
             )
-
-
-def trajectories(process: Process, paths: Paths, chances: Mapping[int, float]) -> tuple[Trajectory, ...]:
-    """Return the paths of some rows with the names of their states and actions; they stop where nothing more happens."""
-    made = []
-    for row, chance in chances.items():
-        steps = int(np.count_nonzero(paths.choices[row] >= 0))
-        states = tuple(process.states[s] for s in paths.states[row, : steps + 1])
-        actions = tuple(process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps))
-        made.append(Trajectory(states, actions, chance, paths.returns[row]))
-    return tuple(made)
 
 
 def parts_of(plan: Plan) -> list[tuple[float, Plan]]:

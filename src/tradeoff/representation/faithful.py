@@ -9,18 +9,79 @@ Closeness is the mean over the objectives of the 1-Wasserstein distance in stand
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tradeoff.model import Matrix, Vector
-from tradeoff.representation.outcomes import Outcomes
-from tradeoff.representation.process import Int
+from tradeoff.errors import ProblemError
+from tradeoff.model import Lottery, Matrix, Outcomes, Vector
+from tradeoff.representation.compression import compress
+from tradeoff.representation.outcomes import draw, outcomes_of
+from tradeoff.representation.process import Following, Int, Process, path_probability, trajectories
 
+CANDIDATES = 300  # drawn trajectories among which the most faithful few are sought
 KICKS = 3  # searches from random vertices near the best one; more gained nothing on the bundled problems
 PIVOT = 1e-9  # entries of a direction below this are rounding
 STEP = 1e-12  # a step that gains less ends the search
 PARTS = (0.25, 0.5, 0.75)  # of the way to a neighbour at which a story is put beside the others
+
+
+def most_faithful(
+    process: Process,
+    followings: Sequence[tuple[float, Following]],
+    hypothetical: float,
+    lottery: Lottery,
+    value: Vector,
+) -> Lottery:
+    """Return a lottery of the same mean that is as close as can be found to how the plan's outcomes are distributed.
+
+    ``hypothetical`` is the share of a mixture in which the reference is taken, which is no policy.
+    """
+    parts: list[tuple[float, Following | None]] = [*followings]
+    truth = outcomes_of(process, [*parts, (hypothetical, None)] if hypothetical > 0 else parts)
+    lottery = replace(lottery, truth=truth)
+    drawn = [draw(process, following, max(1, round(share * CANDIDATES)), seed=1) for share, following in followings]
+    shown = len(lottery.trajectories)
+    points = np.concatenate([lottery.outcomes, *(paths.returns for paths in drawn)])
+    _, first = np.unique(points, axis=0, return_index=True)
+    candidates = np.concatenate([np.arange(shown), np.sort(first[first >= shown])])
+    rows, weights, independent = closest(
+        truth, points[candidates], np.arange(shown), lottery.weights, value, len(process.objectives) + 1
+    )
+    rows = candidates[rows]
+    # The weights of the independent ones are worked out again, to the last digit.
+    extra = float(weights[independent:].sum())
+    rest = value - weights[independent:] @ points[rows[independent:]]
+    basis = weights[:independent] > 0
+    try:
+        kept, shares = compress(
+            points[rows[:independent][basis]],
+            weights[:independent][basis] / weights[:independent][basis].sum(),
+            target=rest / (1 - extra),
+        )
+    except ProblemError:  # too ill-conditioned for the search's arithmetic
+        return lottery
+    rows = np.append(rows[:independent][basis][kept], rows[independent:])
+    shares = np.append(shares * (1 - extra), weights[independent:])
+    # At least as exact as the paper's choice, or to the last digits.
+    allowed = np.maximum(np.abs(lottery.average - value), 4 * np.finfo(float).eps * np.abs(points[rows]).max(axis=0))
+    exact = bool(np.all(np.abs(shares @ points[rows] - value) <= allowed))
+    distance = Distance(truth)
+    if not exact or distance.of(points[rows], shares) >= distance.of(lottery.outcomes, lottery.weights):
+        return lottery
+    stories = []
+    for row in rows.tolist():
+        if row < shown:
+            stories.append(lottery.trajectories[row])
+            continue
+        row -= shown
+        for paths in drawn:
+            if row < len(paths.weights):
+                chance = sum(share * path_probability(process, other, paths, row) for share, other in followings)
+                stories += trajectories(process, paths, {row: chance})
+                break
+            row -= len(paths.weights)
+    return Lottery(tuple(process.objectives), shares, tuple(stories), truth)
 
 
 class Distance:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.model import Matrix, Objective, Plan, Vector
+from tradeoff.model import Matrix, Objective, Plan, Trajectory, Vector
 
 Int = NDArray[np.int64]
 
@@ -143,3 +143,14 @@ def path_probability(process: Process, following: Following, paths: Paths, row: 
         choices, chances = following.at(step, int(paths.states[row, step]))
         probability *= float(chances[choices == choice].sum()) * float(process.layer(step).prob[branch])
     return probability
+
+
+def trajectories(process: Process, paths: Paths, chances: Mapping[int, float]) -> tuple[Trajectory, ...]:
+    """Return the paths of some rows with the names of their states and actions; they stop where nothing more happens."""
+    made = []
+    for row, chance in chances.items():
+        steps = int(np.count_nonzero(paths.choices[row] >= 0))
+        states = tuple(process.states[s] for s in paths.states[row, : steps + 1])
+        actions = tuple(process.actions[process.layer(t).action[paths.choices[row, t]]] for t in range(steps))
+        made.append(Trajectory(states, actions, chance, paths.returns[row]))
+    return tuple(made)

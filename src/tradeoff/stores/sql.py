@@ -70,7 +70,7 @@ class SqlStore(Store):
         self.url = _url(address)
         self._writer: threading.Thread | None = None
         self._lengths: Lengths = {}
-        self._unfolded = False  # whether there were commits since the last checkpoint of SQLite's write-ahead log
+        self._unfolded = False  # whether SQLite's write-ahead log holds anything that its file does not
         self._file: SqliteFile | None = None
         self._anchor: sqlite3.Connection | None = None
         self._engine: Engine | None = None
@@ -221,20 +221,26 @@ class SqlStore(Store):
         self._tidy()  # SQLite does not checkpoint a file that was moved
 
     def _tidy(self) -> None:
-        """Between writes: notice a file that was moved, and copy SQLite's write-ahead log into its file."""
+        """Between writes: notice a file that was moved, and finish copying SQLite's write-ahead log into its file."""
         if self._file is None or self._anchor is None:
             return
         try:
             self._file.check()
             if self._unfolded:
-                self._unfolded = False
-                self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except (
-            sqlite3.Error
-        ) as error:  # nothing is lost: the log still has it, and it is tried again after the next write
-            log.warning("the write-ahead log of %s cannot be copied into it: %s", self.where, error)
+                self._fold()
         except StoreError:
             self._file.rescue(self._anchor)
+
+    def _fold(self) -> None:
+        """Copy SQLite's write-ahead log into its file, except what a reader has yet to see there."""
+        assert self._anchor is not None
+        try:
+            _, length, copied = self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            self._unfolded = copied < length
+        except sqlite3.Error as error:  # nothing is lost: the log still has it, and this is tried again
+            if not self._unfolded:
+                log.warning("the write-ahead log of %s cannot be copied into it: %s", self.where, error)
+            self._unfolded = True
 
     def _write_batch(self, batch: list[_Write], connection: Connection | None) -> Connection | None:
         """Write a batch in one transaction; return the connection to use next, or None if it may be broken."""
@@ -255,7 +261,8 @@ class SqlStore(Store):
                         self._file.check()
             if not self.shared:  # there is no other writer, so the lengths stay valid
                 self._lengths = known if len(known) < MAX_LENGTHS else {}
-            self._unfolded = True
+            if self._anchor is not None:
+                self._fold()  # before anything is acknowledged: whoever moves the file leaves the log behind
         except BaseException as error:  # every kind of failure must reach the callers
             self._lengths = {}  # the outcome may be unknown: look the lengths up again
             for write in batch:

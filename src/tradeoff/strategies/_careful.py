@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.model import Question, Recommendation, Vector
+from tradeoff.model import Question, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.belief import Belief
@@ -30,6 +30,7 @@ from tradeoff.strategies.choosing import (
 )
 from tradeoff.strategies.consistency import ConsistentSet
 from tradeoff.strategies.elicitation import (
+    VERY_LIKELY,
     State,
     certify,
     check_settings,
@@ -40,7 +41,8 @@ from tradeoff.strategies.elicitation import (
 
 # All constants were chosen by hand on random catalogues with 0%, 5% and 10% wrong answers (benchmarks/questions.py);
 # there is no record of the values tried.
-LAPSE = 0.08  # how often a person is assumed to answer what they do not mean
+LAPSE = 0.08  # how often a person is assumed to answer what they do not mean, when questions are chosen,
+STATED_LAPSE = 0.2  # and when it is said how good the recommendation is: up to so many wrong answers, that holds
 CONFIDENCE = 0.95  # of the belief must be content with the recommendation,
 PATIENCE = 2  # as many times in a row;
 OVERWHELMING = 0.99  # of the belief being content is enough at once
@@ -101,12 +103,15 @@ class InformationChooser:
         )
 
     def _not_asked(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which questions are new: a pair comes back at most once, the other way round and if questionable."""
+        """Return which questions are new: a pair comes back at most once, the other way round and if questionable.
+
+        It does not come back at once: a person would only repeat the answer.
+        """
         asked = [given.question for given in state.answers]
-        keys = {question.key for question in asked} | state.unanswered
-        again = set(questionable.tolist())
-        sure = {Question(q.second, q.first).key for i, q in enumerate(asked) if i not in again}
-        return np.array([q.key not in keys and q.key not in sure for q in pool.questions], dtype=bool)
+        keys = {question.key for question in asked}
+        again = set(questionable.tolist()) - {len(asked) - 1}
+        settled = state.unanswered | {q.pair for i, q in enumerate(asked) if i not in again}
+        return np.array([q.key not in keys and q.pair not in settled for q in pool.questions], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,20 +150,25 @@ class Careful:
             content_in_row=in_row,
         )  # fmt: skip
 
-    def reason_to_stop(self, state: State) -> str | None:
-        """Return why to stop here, or None to go on."""
+    def reason_to_stop(self, state: State) -> Reason | None:
+        """Return that it is time to stop, or None to go on; ``recommend`` says what exactly holds then."""
         target = self.chooser.target
         if state.content_in_row >= PATIENCE or (not state.answers and state.certificate.resolvable <= target):
-            return f"very likely within {100 * target:g}% of the best possible gain"
+            return Reason.PROBABLY_EITHER
         return None
 
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         return self.chooser.choose(state)
 
-    def recommend(self, state: State, reason: str, complete: bool) -> Recommendation:
+    def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return what is likely best, with all three levels of certainty."""
-        made = recommendation(self.problem, self.certifier, state, self.chooser.target, reason, complete)
+        told = Belief.posterior(state.differences, state.kinds, STATED_LAPSE, self.seed)
+        if complete:  # regrets are against the candidates
+            state = replace(state, candidates=self.certifier.look_up(state.candidates, told, LOOKED_UP))
+        made = recommendation(self.problem, self.certifier, state, told, self.chooser.target, reason, complete)
+        if reason is Reason.PROBABLY_EITHER:
+            made = replace(made, reason=self._what_holds(state, told, made.likely_worst or 0.0))
         trusted = state.consistent.trusted
         doubtful = sorted(given.ordinal for i, given in enumerate(state.answers) if i not in trusted)
         made = replace(made, doubtful=tuple(doubtful))
@@ -168,6 +178,24 @@ class Careful:
         rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)), limit)
         robust = self.certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
         return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
+
+    def _what_holds(self, state: State, told: Belief, likely_worst: float) -> Reason:
+        """Return what can be said of the recommendation: very likely by the stated belief, or probably by the asking one."""
+        target, number, slack = self.chooser.target, state.certificate.number, self.certifier.slack
+        if likely_worst <= target:
+            return Reason.VERY_LIKELY_WITHIN
+        very_likely = None, Reason.VERY_LIKELY_UNNOTICED, Reason.VERY_LIKELY_EITHER
+        probably = Reason.PROBABLY_WITHIN, Reason.PROBABLY_UNNOTICED, Reason.PROBABLY_EITHER
+        either = 0.0
+        for belief, enough, reasons in ((told, VERY_LIKELY, very_likely), (state.belief, CONFIDENCE, probably)):
+            within = belief.regrets(state.candidates, slack)[:, number] <= target
+            unnoticed = belief.unnoticed(state.candidates, number, slack)
+            for reason, holds in zip(reasons, (within, unnoticed, within | unnoticed), strict=True):
+                if reason is not None and holds.mean() >= enough:
+                    return reason
+            either = float((within | unnoticed).mean())
+        # It was content among the candidates known then, and without the slack of the problem's own solutions.
+        return Reason.PROBABLY_EITHER if either > 0.5 else Reason.INEXACT
 
 
 def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:

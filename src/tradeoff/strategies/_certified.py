@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from tradeoff.model import Question, Recommendation
+from tradeoff.model import Question, Reason, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.belief import Belief
@@ -56,23 +56,23 @@ class Certified:
         certificate, candidates = certify(self.certifier, belief, state.consistent, state.candidates)
         return replace(state, belief=belief, certificate=certificate, candidates=candidates)
 
-    def reason_to_stop(self, state: State) -> str | None:
+    def reason_to_stop(self, state: State) -> Reason | None:
         """Return why to stop here, or None to go on."""
         target, certificate = self.chooser.target, state.certificate
         if state.consistent.empty:
-            return "the answers contradict each other; take one of them back to go on"
+            return Reason.CONTRADICTION
         if certificate.bound <= target:
-            return f"certified: at most {100 * target:g}% of the best possible gain can be lost"
+            return Reason.PROVED
         if certificate.noticeable <= 1 + EQUALITY:
-            return "nothing could be better by as much as you would notice"
+            return Reason.UNNOTICEABLE
         if certificate.resolvable <= target:
-            return "no answer could prove more: the problem's own solutions are not more exact than this"
+            return Reason.INEXACT
         return None
 
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         return self.chooser.choose(state)
 
-    def recommend(self, state: State, reason: str, complete: bool) -> Recommendation:
+    def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return what is recommended in a state, with its proof."""
-        return recommendation(self.problem, self.certifier, state, self.chooser.target, reason, complete)
+        return recommendation(self.problem, self.certifier, state, state.belief, self.chooser.target, reason, complete)

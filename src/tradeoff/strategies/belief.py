@@ -28,9 +28,13 @@ class Belief:
     @classmethod
     def prior(cls, d: int, lapse: float, seed: int) -> Belief:
         """Return the belief before any answer."""
+        return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), lapse, seed)
+
+    @classmethod
+    def posterior(cls, differences: Matrix, kinds: NDArray[np.int64], lapse: float, seed: int) -> Belief:
+        """Return the belief after all of these answers, worked out anew."""
         random = np.random.default_rng(seed)
-        nothing, none = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
-        return cls(*posterior_particles(nothing, none, PARTICLES, random, lapse=lapse), lapse, random)
+        return cls(*posterior_particles(differences, kinds, PARTICLES, random, lapse=lapse), lapse, random)
 
     def given(self, differences: Matrix, kinds: NDArray[np.int64]) -> Belief:
         """Return the belief after one more answer; all answers are given, the new one last."""
@@ -54,6 +58,12 @@ class Belief:
         worth = self.weights @ candidates.gains.T
         best = worth.max(axis=1, keepdims=True)
         result: NDArray[np.bool_] = (1 - worth / best <= target) | (best - worth <= self.precision[:, None])
+        return result
+
+    def unnoticed(self, candidates: Candidates, number: int, slack: float) -> NDArray[np.bool_]:
+        """Return which particle would not notice that anything is better than a candidate."""
+        worth = self.weights @ candidates.gains.T
+        result: NDArray[np.bool_] = worth.max(axis=1) + slack - worth[:, number] <= self.precision
         return result
 
     def chance_wrong(self, differences: Matrix, kinds: NDArray[np.int64]) -> Vector:

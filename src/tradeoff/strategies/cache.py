@@ -19,11 +19,12 @@ import numpy as np
 from tradeoff.model import Alternative, Indices, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
 
-# Solved directions per problem; the oldest are dropped. An alternative of an MDP takes less than a kilobyte.
-DIRECTIONS = 200_000
+# Solved directions per problem; the oldest are dropped. An alternative of an MDP takes about a kilobyte. Most directions are
+# looked up again by the same person a few answers later, if at all: a tenth of this costs 20 people 6% more solving.
+DIRECTIONS = 50_000
 # States of interviews per problem, in number and in bytes: about 50 KB each with few objectives, megabytes with ten.
 STATES = 8_000
-STATE_BYTES = 256 << 20
+STATE_BYTES = 128 << 20
 # Alternatives whose gains agree to this many digits are one alternative.
 DIGITS = 10
 

@@ -23,6 +23,7 @@ from tradeoff.strategies.cache import Candidates, SolutionCache, cache_of
 # Cells across the belief, to which looked-up directions are rounded: finer than the belief is wide, coarse enough that
 # people who are alike share them. Chosen by hand on random catalogues.
 GRID = 16
+RAYS_AT_ONCE = 256  # times the candidates: about as many numbers as fit the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ class Certifier:
         worth = weights @ candidates.gains.T
         best = self._largest(weights, found, worth)
         most = best + self.slack  # of everything attainable; the weights of a ray sum to 1
-        number = int((1 - worth / most[:, None]).max(axis=0).argmin()) if pick is None else pick(candidates)
+        number = int((1 - least_shares(worth, most)).argmin()) if pick is None else pick(candidates)
         loss = most - worth[:, number]
         with np.errstate(divide="ignore", invalid="ignore"):
             noticeable = np.where(loss > 1e-12, loss / precision, 0.0).max()
@@ -121,3 +122,10 @@ class Certifier:
         values = np.array([alternative.value for alternative in found])[:, self.relevant]
         result: Vector = np.maximum(np.einsum("nk,nk->n", weights, values), worth.max(axis=1))
         return result
+
+
+def least_shares(worth: Matrix, most: Vector) -> Vector:
+    """Return the least share of ``most`` [n] that each candidate is worth over all rays; ``worth`` is [n, K]."""
+    parts = [slice(i, i + RAYS_AT_ONCE) for i in range(0, len(worth), RAYS_AT_ONCE)]
+    result: Vector = np.min([(worth[part] / most[part, None]).min(axis=0) for part in parts], axis=0)
+    return result

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer, Matrix, Question, Recommendation
+from tradeoff.model import Alternative, Answer, Matrix, Question, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
 from tradeoff.strategies.basis import bases_of
@@ -20,6 +20,7 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
 from tradeoff.strategies.certifier import Certificate, Certifier
 from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
+from tradeoff.strategies.sampling import consistent
 
 # Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
 # benchmarks/questions.py needs, so that it only stops people whose answers lead nowhere.
@@ -31,6 +32,11 @@ MOST_OBJECTIVES = 20
 FRESH = 24  # particles whose optimum is looked up after every answer: rays alone miss what is best in the middle
 # An importance anywhere from below the first to above the second number is called open in a good recommendation.
 OPEN_IMPORTANCE = (0.02, 0.3)
+# Of the belief: what so many particles agree on is called very likely, and may be wrong for 1 person in 20. It is less than
+# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/calibration.py).
+VERY_LIKELY = 0.97
+# A runner-up differs by at least this much of some objective's range: nearly the same plan again would tell nothing.
+DIFFERENT = 0.02
 
 
 class Answered(NamedTuple):
@@ -46,7 +52,7 @@ class State:
     """What is known after some replies; the same replies always lead to the same state."""
 
     answers: tuple[Answered, ...]
-    unanswered: frozenset[bytes]  # keys of skipped questions, which are not asked again
+    unanswered: frozenset[frozenset[bytes]]  # pairs that were skipped, which are not asked about again
     foreign: frozenset[bytes]  # keys of questions of other versions, which cannot be shown again
     candidates: Candidates
     belief: Belief
@@ -88,13 +94,13 @@ class Approach(Protocol):
     def learn(self, state: State) -> State:
         """Return the state with belief, consistent set and certificate brought up to date after its last answer."""
 
-    def reason_to_stop(self, state: State) -> str | None:
+    def reason_to_stop(self, state: State) -> Reason | None:
         """Return why to stop here, or None to go on."""
 
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
 
-    def recommend(self, state: State, reason: str, complete: bool) -> Recommendation:
+    def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return what is recommended in a state."""
 
 
@@ -133,7 +139,7 @@ def elicit(approach: Approach) -> Strategy:
             key = here.key + b"so far"
             found: Recommendation | None = cache.state(key)
             if found is None:
-                found = approach.recommend(here.state, "stopped early", complete=False)
+                found = approach.recommend(here.state, Reason.EARLY, complete=False)
                 cache.keep(key, found)
             return found
 
@@ -146,7 +152,7 @@ def elicit(approach: Approach) -> Strategy:
         turn = _turn_after(approach, turn, given, foreign, ordinal=most - left + 1)
     if isinstance(turn.next, Recommendation):
         return replace(turn.next, complete=False)
-    return approach.recommend(turn.state, f"{most} questions were not enough to be sure", complete=False)
+    return approach.recommend(turn.state, Reason.TOO_MANY, complete=False)
 
 
 def _first_turn(approach: Approach) -> Turn:
@@ -165,7 +171,7 @@ def _turn_after(approach: Approach, turn: Turn, given: ForeignAnswer, foreign: b
     if foreign:
         state = replace(state, foreign=state.foreign | {given.question.key})
     if given.reply is None:
-        state = replace(state, unanswered=state.unanswered | {given.question.key})
+        state = replace(state, unanswered=state.unanswered | {given.question.pair})
     else:
         answered = Answered(given.question, given.reply, ordinal)
         state = approach.learn(replace(state, answers=(*state.answers, answered)))
@@ -177,7 +183,7 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
     reason = approach.reason_to_stop(state)
     question = approach.choose(state) if reason is None else None
     if question is None:
-        reason = reason or "no question is left whose answer could tell more"
+        reason = reason or Reason.NOTHING_TO_ASK
         turn = Turn(key, state, approach.recommend(state, reason, complete=True))
     else:
         turn = Turn(key, state, question)
@@ -216,13 +222,18 @@ def certify(
 
 
 def recommendation(
-    problem: Problem, certifier: Certifier, state: State, target: float, reason: str, complete: bool
+    problem: Problem,
+    certifier: Certifier,
+    state: State,
+    belief: Belief,
+    target: float,
+    reason: Reason,
+    complete: bool,
 ) -> Recommendation:
-    """Return what is recommended in a state, and what is known of it."""
+    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``."""
     certificate, candidates, empty = state.certificate, state.candidates, state.consistent.empty
-    regrets = state.belief.regrets(candidates, certifier.slack)
-    mine, mean = regrets[:, certificate.number], regrets.mean(axis=0)
-    mean[certificate.number] = np.inf
+    mine = belief.regrets(candidates, certifier.slack)[:, certificate.number]
+    likely = float(mine.mean())
     importance = np.zeros((certifier.objectives, 2))
     least, most = certificate.rays.min(axis=0), certificate.rays.max(axis=0)
     importance[certifier.relevant] = np.stack([least, most], axis=1)
@@ -231,19 +242,38 @@ def recommendation(
     unknown[np.setdiff1d(np.arange(certifier.objectives), certifier.relevant)] = True
     return Recommendation(
         candidates.alternatives[certificate.number],
-        certifier.directions(state.belief.weights.mean(axis=0)[None, :])[0],
+        certifier.directions(_estimate(state)[None, :])[0],
         len(state.answers),
         reason,
         complete=complete and not empty,
         regret_bound=None if empty else certificate.bound,
-        likely_regret=float(mine.mean()),
-        likely_worst=float(np.quantile(mine, 0.95)),
+        likely_regret=likely,
+        likely_worst=max(float(np.quantile(mine, VERY_LIKELY)), likely),  # a few large regrets can make the mean larger
         importance=importance,
         unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
-        runner_up=candidates.alternatives[int(mean.argmin())] if len(mean) > 1 else None,
+        runner_up=_runner_up(state),
         target=target,
         expected_left=_expected_left(state, target),
     )
+
+
+def _estimate(state: State) -> Vector:
+    """Return the weights of a person who fits the trusted answers: so they lie in the band that is stated."""
+    trusted = sorted(state.consistent.trusted)
+    belief = state.belief
+    fits = consistent(belief.weights, belief.precision, state.differences[trusted], state.kinds[trusted]).all(axis=1)
+    result: Vector = (belief.weights[fits] if fits.any() else state.certificate.rays).mean(axis=0)
+    return result
+
+
+def _runner_up(state: State) -> Alternative | None:
+    """Return the candidate of least expected regret that is another plan than the recommended one, not nearly the same."""
+    gains, mine = state.candidates.gains, state.certificate.number
+    others = np.flatnonzero(np.abs(gains - gains[mine]).max(axis=1) >= DIFFERENT)
+    if not len(others):
+        return None
+    mean = state.belief.regrets(state.candidates)[:, others].mean(axis=0)
+    return state.candidates.alternatives[int(others[mean.argmin()])]
 
 
 def _expected_left(state: State, target: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.model import Answer, Matrix, Question, Vector
+from tradeoff.strategies.certifier import RAYS_AT_ONCE, least_shares
 from tradeoff.strategies.choosing import (
     ANSWERS,
     Pool,
@@ -80,7 +81,8 @@ class ProofChooser:
         surprise = entropy(shares)
         removed = self._removed(state, pool, shares)
         useful = (surprise >= USEFUL) | (removed > CUTS)
-        useful &= np.array([q.key not in state.unanswered for q in pool.questions], dtype=bool)
+        done = state.unanswered | {given.question.pair for given in state.answers}  # an exact answer tells all at once
+        useful &= np.array([q.pair not in done for q in pool.questions], dtype=bool)
         if not useful.any():
             return None
         told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + SURPRISE * surprise
@@ -135,10 +137,12 @@ class ProofChooser:
         The recommendation may change with the answer, so the best of a few candidates for it counts.
         """
         worth = rays @ state.candidates.gains.T
-        worst = 1 - (worth / worth.max(axis=1, keepdims=True)).min(axis=0)
-        safe = np.maximum(worth, 1e-12)
-        found = [
-            np.sqrt(np.maximum(1 - (worth[:, [x]] / safe).min(axis=0) - MARGIN * self.target, 0.0)).sum()
-            for x in np.argsort(worst, kind="stable")[:RECOMMENDATIONS]
-        ]
-        return float(min(found))
+        candidates = np.argsort(1 - least_shares(worth, worth.max(axis=1)), kind="stable")[:RECOMMENDATIONS]
+        rivals = np.full((len(candidates), worth.shape[1]), np.inf)
+        for i in range(0, len(worth), RAYS_AT_ONCE):
+            part = worth[i : i + RAYS_AT_ONCE]
+            safe = np.maximum(part, 1e-12)
+            for row, x in zip(rivals, candidates, strict=True):
+                np.minimum(row, (part[:, [x]] / safe).min(axis=0), out=row)
+        wins = np.sqrt(np.maximum(1 - rivals - MARGIN * self.target, 0.0))
+        return float(min(wins.sum(axis=1)))

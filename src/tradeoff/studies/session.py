@@ -46,13 +46,17 @@ class Prompt(Shown):
     check: CheckKind | None = None
 
 
+def nowhere() -> None:
+    """Keep nothing."""
+
+
 class Session:
     """One person's interview in a study."""
 
     def __init__(self, interview: Interview, *, checks: bool) -> None:
         """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = lambda: None  # called after events are recorded, before anyone is told
+        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before anyone is told
         self._pair: Question | None = None
 
     @classmethod
@@ -102,7 +106,7 @@ class Session:
         if check is not None:
             return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
         found = self.interview.next()
-        return None if found is None else Prompt(found.question, found.left, turn=self.turn)
+        return None if found is None else Prompt(found.question, found.left, found.again, turn=self.turn)
 
     def _due(self) -> CheckKind | None:
         """Return the check that is due now, if any."""

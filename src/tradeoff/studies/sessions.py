@@ -8,10 +8,11 @@ read again.
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +22,7 @@ from tradeoff.model import Answer
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
 from tradeoff.studies.computing import BusyError, ComputeQueue
-from tradeoff.studies.session import Session, TurnError
+from tradeoff.studies.session import Session, TurnError, nowhere
 from tradeoff.studies.study import Study, new_token
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 LIVE = 2_000  # sessions kept in memory
+REST = 600.0  # seconds after which a session that nobody uses is dropped from memory
 
 REFUSED = (TurnError, ArgumentError, BusyError)  # raised before anything was recorded that is not in the store
 
@@ -42,7 +44,7 @@ class _Live:
     lock: threading.Lock = field(default_factory=threading.Lock)
     session: Session | None = None
     stored: int = 0
-    caller: Hashable = None  # whose turn it takes to compute
+    used: float = 0.0  # when it was last needed
 
 
 class Sessions:
@@ -73,18 +75,9 @@ class Sessions:
                 session.ask()
         self.store.create(self.study.name, token, session.events)
         entry = self._entry(token)
-        self._adopt(entry, session)
-        entry.stored = len(session.events)
+        session.interview.thinking = lambda: self.queue.slot(caller or token)
+        entry.session, entry.stored = session, len(session.events)
         return token
-
-    def _adopt(self, entry: _Live, session: Session) -> None:
-        """Make a session wait for its turn to compute."""
-        session.interview.thinking = lambda: self.computing(entry)
-        entry.session = session
-
-    def computing(self, entry: _Live) -> AbstractContextManager[None]:
-        """Return a context in which to compute for a session."""
-        return self.queue.slot(entry.caller or entry.token)
 
     @contextmanager
     def session(self, token: str, caller: Hashable = None) -> Iterator[Session]:
@@ -95,12 +88,12 @@ class Sessions:
         """
         if not NAME.fullmatch(token):
             raise missing(self.study.name, token[:40])
-        entry = self._entry(token)
+        entry, session = self._entry(token), None
         with entry.lock:
-            entry.caller = caller
             try:
-                session = self._current(entry)
-                session.keep = lambda: self._append(entry, session)
+                session = current = self._current(entry)
+                session.interview.thinking = lambda: self.queue.slot(caller or token)
+                session.keep = lambda: self._append(entry, current)
                 yield session
                 session.keep()
             except REFUSED:
@@ -109,6 +102,8 @@ class Sessions:
                 entry.session = None
                 raise
             finally:
+                if session is not None:
+                    session.keep = nowhere  # a session that referred to itself would stay in memory for ever
                 self._settle(entry)
 
     @staticmethod
@@ -155,13 +150,12 @@ class Sessions:
             return None
         with self._lock:
             if token in self._live:
-                self._live.move_to_end(token)
+                self._touch(entry)
         session, held = entry.session, True
         try:
             behind = self.store.shared and session is not None and (turn is None or session.turn < turn)
             if session is None or behind or not quick(session):
                 return None
-            session.keep = lambda: None
             result = work(session)
             new = session.events[entry.stored :]
             if not new:
@@ -197,11 +191,21 @@ class Sessions:
     def _entry(self, token: str) -> _Live:
         with self._lock:
             entry = self._live.setdefault(token, _Live(token))
-            self._live.move_to_end(token)
-            for other in list(self._live)[: max(0, len(self._live) - self._most)]:
-                if not self._live[other].lock.locked():  # one that is in use stays
-                    del self._live[other]
+            self._touch(entry)
+            drop: list[str] = []
+            most = len(self._live) - self._most
+            for other in self._live.values():  # least recently used first
+                if len(drop) >= most and other.used > entry.used - REST:
+                    break
+                if not other.lock.locked():  # one that is in use stays
+                    drop.append(other.token)
+            for other_token in drop:
+                del self._live[other_token]
             return entry
+
+    def _touch(self, entry: _Live) -> None:
+        entry.used = time.monotonic()
+        self._live.move_to_end(entry.token)
 
     def _current(self, entry: _Live) -> Session:
         """Return the session as the store has it."""
@@ -212,7 +216,7 @@ class Sessions:
                 with self._lock:
                     self._live.pop(entry.token, None)  # guessed tokens fill no memory
                 raise
-            self._adopt(entry, Session.resume(self.problem, events, checks=self.study.checks))
+            entry.session = Session.resume(self.problem, events, checks=self.study.checks)
             entry.stored = len(events)
         elif self.store.shared:
             new = self.store.read(self.study.name, entry.token, after=entry.stored)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 
 KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
-PROMPT = "a prefer A   b prefer B   = about equal   s skip   u undo   ? help   q quit"
-POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), ? (help) or q (quit)"
+POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), d (details), ? (help) or q (quit)"
+BEGIN = "Press any key to begin."
+LAST_PROMPT = "u undo the last answer   any other key: end"
+SHORTEST = 16  # rows; a screen with fewer scrolls
+UNMEASURED = 24  # rows of a screen that is none
 
 MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how long the paper's own basis takes
 
@@ -96,6 +100,7 @@ def ask(
     = (or e)    they are about equal to you
     s           skip: draw no conclusion, and ask something else
     u           undo: take back the last answer
+    d           details: both alternatives in full
     ?           help
     q           quit, with the best plan so far; --log and --resume keep every answer
 
@@ -133,17 +138,21 @@ def ask(
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
+
+        def result() -> None:
+            if not as_json:
+                end(loaded, interview, person, out)
+
         if person is None:
-            converse(logged, loaded, out, call)
+            converse(logged, loaded, out, call, result)
         else:
             answer_all(logged, loaded, person, None if as_json else out)
+            result()
         if as_json:
             found = interview_data(loaded, interview)
             if person is not None:
                 found["relative_regret"] = relative_regret(loaded, person, interview.recommendation.alternative)
             emit(found)
-        else:
-            end(loaded, interview, person, out)
         if not interview.finished:
             part(logged, out, call)
         elif not interview.recommendation.complete:
@@ -183,12 +192,14 @@ def begun(
 
 def warn_of_many_questions(interview: Interview) -> None:
     """Say on stderr that this strategy asks many questions."""
+    from tradeoff.strategies import spec_of
+
     settings = interview.log[0]["settings"]
     objectives, most = len(interview.problem.objectives), interview.at_most
-    slow = interview.strategy == "paper" and settings.get("basis", "paper") == "paper" and objectives > MANY_OBJECTIVES
-    if slow and most is not None and most > MANY_QUESTIONS:
+    fewer = spec_of(interview.strategy).fewer(settings)
+    if fewer and objectives > MANY_OBJECTIVES and most is not None and most > MANY_QUESTIONS:
         note = (
-            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o basis=spanner "
+            f"note: with {objectives} objectives this strategy asks many questions (at most {most}); -o {fewer} "
             "asks fewer, and q ends it at any time with the best plan so far"
         )
         console(on_stderr=True).print(note, style="yellow")
@@ -210,11 +221,10 @@ class LoggedInterview:
 
     def ask(self) -> Shown | None:
         """Return the question to be answered now, or None when nothing is left to ask."""
-        from tradeoff.log import Shown
-
-        question = self.interview.ask()
+        shown = self.interview.next()
+        self.interview.ask()
         self._store()
-        return None if question is None else Shown(question, self.interview.left)
+        return shown
 
     def tell(self, reply: Reply) -> None:
         """Save the reply to the question that was asked; what follows from it is worked out by the next ``ask``."""
@@ -235,53 +245,107 @@ class LoggedInterview:
 # --- people ----------------------------------------------------------------------------------------------------------
 
 
-def converse(logged: LoggedInterview, problem: Presentable, out: Console, call: str) -> None:
-    """Ask a person until nothing is left to ask or they quit; after Ctrl-C, say how to continue."""
-    from tradeoff.apps.cli.conflicts import answer_to_retract
-    from tradeoff.apps.cli.keys import answers_from
-    from tradeoff.presentation.sentences import NO_WRONG_ANSWERS, WELCOME
+def converse(
+    logged: LoggedInterview, problem: Presentable, out: Console, call: str, result: Callable[[], None]
+) -> None:
+    """Ask a person until nothing is left to ask or they quit, and print the result; after Ctrl-C, say how to continue.
 
-    out.print(cell(problem.title, "bold"))
-    out.print(f"{WELCOME} {NO_WRONG_ANSWERS} Press ? for help.")
+    On a terminal the last answer can be taken back even then.
+    """
+    from tradeoff.apps.cli import keys
+    from tradeoff.apps.cli.conflicts import answer_to_retract
+    from tradeoff.apps.cli.pages import print_first_page
+
+    print_first_page(problem, out)
     try:
-        with answers_from(sys.stdin) as next_key:
+        with keys.answers_from(sys.stdin) as next_key:
+            first = sys.stdin.isatty() and not logged.interview.state.given
+            if first and next_key(partial(out.print, BEGIN, style="bold")).lower() in ("q", keys.END):
+                result()
+                return
             while True:
                 while (shown := logged.ask()) is not None:
-                    show(logged, problem, shown, out)
-                    if not hear(logged, problem, shown, out, next_key):
+                    screen = Screen(logged, problem, shown, out)
+                    screen.show()
+                    if not hear(logged, shown, screen, next_key):
+                        result()
                         return
                 number = answer_to_retract(logged.interview, problem, out, next_key)
-                if number is None:
+                if number is not None:
+                    logged.undo(number)
+                    out.print("Took back that answer.")
+                    continue
+                result()
+                if not (sys.stdin.isatty() and logged.interview.answers):
                     return
-                logged.undo(number)
-                out.print("Took back that answer.")
+                if next_key(partial(out.print, LAST_PROMPT, style="bold")).lower() != "u":
+                    return
+                logged.undo()
+                out.print("Took back the last answer.")
     except KeyboardInterrupt:
         part(logged, out, call)
         raise
 
 
-def show(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
-    """Print a question, how many more can come, and how good the recommendation is already."""
-    from tradeoff.apps.cli.cards import print_question
-    from tradeoff.presentation.result import certificate
-    from tradeoff.presentation.sentences import progress
+class Screen:
+    """A question on the screen, with its details and the help a key away."""
 
-    print_question(out, problem, shown.a, shown.b, progress(logged.number, logged.interview.at_most))
-    proved = certificate(logged.interview.recommendation)
-    if proved:
-        out.print(proved, style="dim")
+    def __init__(self, logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
+        from tradeoff.apps.cli.cards import lottery_of
+        from tradeoff.presentation.cards import pair
+        from tradeoff.presentation.result import certificate_while_asking
+        from tradeoff.presentation.sentences import ASKED_AGAIN, progress
+
+        self.problem, self.out = problem, out
+        self.pair = pair(problem, shown.a, shown.b, (lottery_of(problem, shown.a), lottery_of(problem, shown.b)))
+        found = logged.interview.recommendation
+        self.heading = progress(logged.number, logged.interview.at_most, found.expected_left)
+        self.note = ASKED_AGAIN if shown.again else ""
+        self.certainty = certificate_while_asking(found)
+
+    def show(self) -> None:
+        """Print the question: what differs, how many more can come, and how good the recommendation is already."""
+        from tradeoff.apps.cli.questions import question_lines
+
+        rows = max(self.out.height, SHORTEST) if self.out.is_terminal else UNMEASURED
+        for line in question_lines(
+            self.pair, self.heading, self.out.width, rows, note=self.note, certainty=self.certainty
+        ):
+            self.out.print(line)
+
+    def prompt(self) -> None:
+        """Print which keys there are."""
+        from tradeoff.apps.cli.questions import prompt_lines
+
+        for line in prompt_lines(self.out.width):
+            self.out.print(line, style="bold")
+
+    def open(self, what: RenderableType, next_key: NextKey) -> None:
+        """Print something else, a screen at a time, and then the question again."""
+        from rich.segment import Segment, Segments
+
+        lines = self.out.render_lines(what, pad=False)
+        step = max(self.out.height, SHORTEST) - 1
+        for start in range(0, len(lines), step):
+            for line in lines[start : start + step]:
+                self.out.print(Segments([*line, Segment.line()]), end="")
+            last = start + step >= len(lines)
+            words = "Any key: back to the question." if last else "Any key: more. q: back to the question."
+            if self.out.is_terminal and next_key(partial(self.out.print, words, style="bold")).lower() == "q":
+                break
+        self.show()
 
 
-def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console, next_key: NextKey) -> bool:
+def hear(logged: LoggedInterview, shown: Shown, screen: Screen, next_key: NextKey) -> bool:
     """Take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
+    from tradeoff.apps.cli.questions import question_details
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.sentences import ANSWERED
 
-    asked = False
-
+    asked, out = False, screen.out
     while True:
-        key = next_key(None if asked else lambda: out.print(PROMPT, style="bold"))
+        key = next_key(None if asked else screen.prompt)
         asked = True
         match key.lower():
             case "a" | "b" | "=" | "e" | "s" as pressed:
@@ -297,8 +361,11 @@ def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Conso
                     continue
                 out.print("Took back the last answer.")
                 return True
+            case "d":
+                screen.open(question_details(screen.pair, out.width), next_key)
+                asked = False
             case "?":
-                out.print(cell(help_text(problem)))
+                screen.open(cell(help_text(screen.problem)), next_key)
                 asked = False
             case "q" | keys.END:
                 return False
@@ -309,6 +376,7 @@ def hear(logged: LoggedInterview, problem: Presentable, shown: Shown, out: Conso
 
 def help_text(problem: Presentable) -> str:
     """Return what the keys mean, what is shown, and why it is asked."""
+    from tradeoff.presentation.problems import about
     from tradeoff.presentation.sentences import explanation
 
     keys = """
@@ -316,9 +384,11 @@ def help_text(problem: Presentable) -> str:
   = or e   they are about equal to you
   s        skip: no conclusion is drawn, and something else is asked
   u        undo: take back the last answer
+  d        details: both alternatives in full
   q        quit, with the best plan so far
 """
-    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in explanation(problem.reference_name))])
+    told = [*explanation(problem.reference_name), *(text for _, text in about(problem))]
+    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in told)])
 
 
 def part(logged: LoggedInterview, out: Console, call: str) -> None:
@@ -333,9 +403,12 @@ def part(logged: LoggedInterview, out: Console, call: str) -> None:
 def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
+    from tradeoff.presentation.result import as_shown
     from tradeoff.users import relative_regret
 
-    print_recommendation(out, problem, interview.recommendation, interview.finished)
+    sides = interview.sides_shown()
+    given = [as_shown(*record, sides[record[0]]) for record in interview.answers]
+    print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
         lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")

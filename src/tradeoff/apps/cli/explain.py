@@ -26,17 +26,18 @@ JOINED = "\N{NO-BREAK SPACE}"
 @weights_option
 @click.option(
     "--method",
-    type=click.Choice(["expand", "flow", "faithful"]),
-    help="How the stories are found: step by step from the start (expand, the default), by decomposing the plan's "
-    "flow (flow), or so that their outcomes are spread like those of the plan itself (faithful).",
+    type=click.Choice(["faithful", "expand", "flow"]),
+    help="How the stories are found: so that their outcomes are spread like those of the plan itself (faithful, the "
+    "default), step by step from the start (expand), or by decomposing the plan's flow (flow).",
 )
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw it as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain(source: Source, weights: str, method: str | None, svg: Path | None, as_json: bool) -> None:
     """Explain the best plan for stated weights by a few stories.
 
-    Each story is one way things can go, with its share. There are at most one more of them than objectives, and their
-    average is exactly that of the plan.
+    Each story is one way things can go, with its weight in the average. There are at most one more of them than
+    objectives, and by their weights they come to exactly the plan's average. Below it is said how much the amounts really
+    vary.
     """
     from tradeoff.apps.cli.arguments import weights_from
     from tradeoff.presentation.data import explanation_data
@@ -50,7 +51,7 @@ def explain(source: Source, weights: str, method: str | None, svg: Path | None, 
     if as_json:
         emit(explanation_data(loaded, vector, best, lottery))
     else:
-        print_explanation(loaded, lottery)
+        print_explanation(loaded, best, lottery)
 
 
 def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> Lottery:
@@ -81,34 +82,54 @@ def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) 
     click.echo(f"written: {without_controls(str(path))}", err=True)
 
 
-def print_explanation(problem: Presentable, lottery: Lottery) -> None:
-    """Print each story with its share, then the average."""
-    from tradeoff.presentation.numbers import chance, share_words
+def print_explanation(problem: Presentable, best: Alternative, lottery: Lottery) -> None:
+    """Print what to do when and each story, then the average and how the amounts really vary."""
+    from tradeoff.apps.cli.cards import print_guide
+    from tradeoff.presentation.plans import guide
+    from tradeoff.presentation.risk import basis, risks, strip_key
     from tradeoff.presentation.sentences import plan_lead
-    from tradeoff.presentation.stories import average, common_total, is_certain, outcomes, path_words, worst_and_best
+    from tradeoff.presentation.stories import (
+        average,
+        chance_words,
+        common_total,
+        is_certain,
+        outcomes,
+        path_words,
+        share_words,
+    )
 
     out = console()
-    total, certain = common_total(lottery), is_certain(lottery)
-    shares = [""] if total is None else share_words(lottery.weights, total)
+    total = common_total(lottery)
+    said = zip(share_words(lottery, total), chance_words(lottery), strict=True)
     out.print(cell(f"The best plan: {problem.title}", "bold"))
+    followed = guide(problem, best)
+    if followed is not None:
+        print_guide(out, followed)
+        out.print()
     out.print(cell(plan_lead(lottery)))
-    for share, trajectory, amounts in zip(shares, lottery.trajectories, outcomes(lottery), strict=True):
+    for (share, chance), trajectory, amounts in zip(said, lottery.trajectories, outcomes(lottery), strict=True):
         out.print()
         if share:
             out.print(cell(share, "bold"))
-        for step in path_words(trajectory):
+        for step in path_words(trajectory, problem.wording):
             out.print(cell(indented(step, "  - ", out.width)))
         if share:
             items = ", ".join(f"{name} {amount}".replace(" ", JOINED) for name, amount in amounts)
             out.print(cell(indented(f"comes to: {items}", "  ", out.width)))
-        if not certain:
-            out.print(cell(f"  exactly this happens {chance(trajectory.probability)} of the time", "dim"))
-    made = table("", ">comes to" if certain else ">on average", *([">at worst", ">at best"] if total else []))
-    ends = worst_and_best(lottery) if total else [()] * len(lottery.objectives)
-    for (name, amount), both in zip(average(lottery), ends, strict=True):
-        made.add_row(cell(name), cell(amount, "bold"), *map(cell, both))
+        if chance:
+            out.print(cell(f"  {chance}", "dim"))
+    spread = risks(lottery)
+    made = table("", ">comes to" if is_certain(lottery) else ">on average", *(["how it varies"] if spread else []))
+    for j, (name, amount) in enumerate(average(lottery)):
+        made.add_row(cell(name), cell(amount, "bold"), *([cell(spread[j].words)] if spread else []))
     out.print()
     out.print(made)
+    if spread:
+        drawn = table("", "20 times")
+        for risk in spread:
+            drawn.add_row(cell(risk.name), cell(risk.strip()))
+        out.print(drawn)
+        out.print(cell(f"{strip_key()} {basis(lottery)}", "dim"))
 
 
 def indented(text: str, mark: str, width: int) -> str:

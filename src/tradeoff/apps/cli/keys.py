@@ -61,6 +61,7 @@ if sys.platform == "win32":
 
 else:
     import select
+    import signal
     import termios
     import tty
 
@@ -69,15 +70,17 @@ else:
         before = termios.tcgetattr(descriptor)
 
         def next_key(prompt: Callable[[], None] | None) -> str:
-            # Set it every time: stopping and continuing the program resets the terminal.
             tty.setcbreak(descriptor, termios.TCSADRAIN if prompt is None else termios.TCSAFLUSH)
             if prompt is not None:
                 prompt()
             return _posix_key(descriptor)
 
+        # A shell sets the terminal as it likes it when the program is stopped and continued, while a key is waited for.
+        continued = signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(descriptor, termios.TCSADRAIN))
         try:
             yield next_key
         finally:
+            signal.signal(signal.SIGCONT, continued)
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
     def _posix_key(descriptor: int) -> str:

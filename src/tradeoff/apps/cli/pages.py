@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.text import Text
 
+from tradeoff.apps.cli.cards import print_guide
 from tradeoff.apps.cli.output import cell, console, table
 from tradeoff.model import Alternative, Vector
 from tradeoff.presentation.cards import amounts
-from tradeoff.presentation.numbers import amount, percent
-from tradeoff.presentation.problems import extent, instructions, notes, sizes
-from tradeoff.presentation.sentences import CANNOT_CHANGE
+from tradeoff.presentation.numbers import amounts_together, percent
+from tradeoff.presentation.plans import guide
+from tradeoff.presentation.problems import about, extent, instructions, notes, objective_words, scenario, sizes
+from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS, WELCOME
 from tradeoff.problem import Presentable
 
 
@@ -30,16 +33,25 @@ def print_problem(problem: Presentable) -> None:
     """Print a problem's objectives with the best and worst that can be expected of each."""
     out = console()
     _print_heading(problem)
-    for paragraph in problem.about.split("\n\n"):
-        if paragraph.strip():
-            out.print(cell(" ".join(paragraph.split())), style="dim")
+    for _, paragraph in about(problem):
+        out.print(cell(paragraph), style="dim")
     made = table("objective", "better is", ">best", ">worst", ">counted from")
     for j, o in enumerate(problem.objectives):
-        ends = (amount(o, float(end[j])) for end in (problem.ideal, problem.nadir, problem.origin))
+        ends = amounts_together(o, [float(end[j]) for end in (problem.ideal, problem.nadir, problem.origin)])
         made.add_row(*map(cell, (o.name, "more" if o.goal == "max" else "less", *ends)))
     out.print(made)
     out.print(cell(f"Best and worst are expectations, one objective at a time. Reference: {problem.reference_name}."))
     print_notes(problem)
+
+
+def print_first_page(problem: Presentable, out: Console) -> None:
+    """Print what a person reads before the first question: the scenario, what counts in it, and what is asked."""
+    out.print(cell(problem.title, "bold"))
+    if words := scenario(problem):
+        out.print(cell(words))
+    for objective in problem.objectives:
+        out.print(cell(f"- {objective_words(objective)}"))
+    out.print(f"{WELCOME} {NO_WRONG_ANSWERS} Press ? for help.")
 
 
 def print_check(problem: Presentable) -> None:
@@ -76,10 +88,7 @@ def print_solution(problem: Presentable, weights: Vector, best: Alternative) -> 
         case {"solution": lines}:
             for line in lines:
                 out.print(cell(line))
-        case {"plan": situations}:
-            title = "What to do where (the likeliest situations)"
-            steps = table(">step", "where", "what to do", ">how likely", title=title)
-            for row in situations:
-                likely = f"{100 * row['probability']:.3g}%"
-                steps.add_row(*map(cell, (row["step"] + 1, row["state"], row["action"], likely)))
-            out.print(steps)
+        case _:
+            followed = guide(problem, best)
+            if followed is not None:
+                print_guide(out, followed)

@@ -6,14 +6,13 @@ Nothing heavy is imported before the command runs, so that ``tradeoff --help`` a
 from __future__ import annotations
 
 import functools
-import gc
 import ipaddress
 import logging
 import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from tradeoff.studies import Study
 
 STORE = "sqlite:///tradeoff.db"
-COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -45,7 +43,7 @@ store_option = click.option(
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenOptions:
     """Where the page is served, and to whom."""
 
     host: str
@@ -58,7 +56,7 @@ class Place:
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
-        from tradeoff.apps.web.limits import Limits
+        from tradeoff.apps.web.server import check_limits
         from tradeoff.errors import ArgumentError
 
         for name in self.hosts:
@@ -77,19 +75,13 @@ class Place:
             )
         if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
             raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
-        Limits.parse(self.limits)
+        check_limits(self.limits)
 
     def addresses(self) -> tuple[str, ...]:
         """Return the numeric addresses to listen at; localhost has two."""
         from tradeoff.apps.web.server import resolve
 
         return resolve(self.host)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names under which the server answers."""
-        from tradeoff.apps.web.security import LOOPBACK
-
-        return (*LOOPBACK, *self.hosts)
 
     def address(self, port: int) -> str:
         """Return the address to open."""
@@ -98,7 +90,7 @@ class Place:
 
 
 def listen_options(command: Command) -> Command:
-    """Add the options of where to listen and whom to serve to a command, which receives them as ``place``."""
+    """Add the options of where to listen and whom to serve to a command, which receives them as ``listen``."""
 
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
@@ -122,13 +114,13 @@ def listen_options(command: Command) -> Command:
         visitor_header: str | None, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
-        return command(place=Place(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
+        return command(listen=ListenOptions(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
 
     return run  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
-class Asking:
+class StrategyOptions:
     """How the questions are chosen."""
 
     strategy: str
@@ -137,7 +129,7 @@ class Asking:
 
 
 def strategy_options(command: Command) -> Command:
-    """Add the options of the strategy to a command, which receives them as ``asking``."""
+    """Add the options of the strategy to a command, which receives them as ``chosen``."""
 
     @click.option("--strategy", default="careful", show_default=True, metavar="NAME",
                   help="How the questions are chosen.")  # fmt: skip
@@ -153,7 +145,7 @@ def strategy_options(command: Command) -> Command:
 
         settings = settings_from(options, "ask")
         settings |= {} if max_questions is None else {"max_questions": max_questions}
-        return command(asking=Asking(strategy, settings, seed), **arguments)
+        return command(chosen=StrategyOptions(strategy, settings, seed), **arguments)
 
     return run  # type: ignore[return-value]
 
@@ -163,7 +155,7 @@ def strategy_options(command: Command) -> Command:
 @strategy_options
 @store_option
 @listen_options
-def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
+def serve(source: Source, chosen: StrategyOptions, store: str, listen: ListenOptions) -> None:
     """Ask people in the browser: a page with two alternatives at a time, and the result at the end.
 
     Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
@@ -172,21 +164,21 @@ def serve(source: Source, asking: Asking, store: str, place: Place) -> None:
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
 
-    place.check()
+    listen.check()
     problem = source.read()
-    name = common_name(problem, {"strategy": asking.strategy, "seed": asking.seed, **asking.settings})
+    name = common_name(problem, {"strategy": chosen.strategy, "seed": chosen.seed, **chosen.settings})
     with open_store(store) as opened:
         new = False
         if name in Study.names(opened):
             study = Study.read(opened, name)
         else:
             study = Study.of(
-                problem, name, strategy=asking.strategy, settings=asking.settings, seed=asking.seed, checks=False,
+                problem, name, strategy=chosen.strategy, settings=chosen.settings, seed=chosen.seed, checks=False,
                 source=source.data(),
             )  # fmt: skip
             study.keep(opened, problem)
             new = True
-        run(opened, store, study, problem, place, source, show_secret=new)
+        run(opened, store, study, problem, listen, source, show_secret=new)
 
 
 def one_thread_each() -> None:
@@ -200,7 +192,7 @@ def run(
     address: str,
     study: Study,
     problem: AnyProblem,
-    place: Place,
+    listen: ListenOptions,
     source: Source | None,
     *,
     show_secret: bool = False,
@@ -208,80 +200,51 @@ def run(
     """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
     from tradeoff.apps.cli.output import working
     from tradeoff.apps.web.server import Workers, check_port
-    from tradeoff.apps.web.server import serve as listen
+    from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
 
-    if place.workers > 1 and not store.shared:
+    if listen.workers > 1 and not store.shared:
         raise ArgumentError(
-            f"--workers {place.workers} needs a store that several processes can write to, such as PostgreSQL; "
+            f"--workers {listen.workers} needs a store that several processes can write to, such as PostgreSQL; "
             f"{without_password(address)} takes one worker"
         )
-    addresses = place.addresses()
-    port = check_port(addresses, place.port)
+    addresses = listen.addresses()
+    port = check_port(addresses, listen.port)
     with working("Getting ready ..."):
-        app = application(store, study, problem, place)
-    workers = Workers(work, (address, study.name, source, place, port), place.workers - 1)
+        app = application(store, study, problem, listen)
+    workers = Workers(work, (address, study.name, source, listen, port), listen.workers - 1)
     try:
-        listen(app, addresses, port, ready=lambda: announce(place, port, study, address, show_secret))
+        serve_app(app, addresses, port, ready=lambda: announce(listen, port, study, address, show_secret))
     finally:
         workers.stop()
     click.echo("\nStopped. Everything is kept; the same command continues.", err=True)
 
 
-def application(store: Store, study: Study, problem: AnyProblem, place: Place) -> ASGIApp:
-    """Return the application, warmed up, so that the first person does not wait for the compiler."""
-    from tradeoff.apps.web.app import make_app
-    from tradeoff.apps.web.limits import Limits
-    from tradeoff.apps.web.pages import warm_up
-    from tradeoff.problems.mdp import MDP
-    from tradeoff.studies import Sessions
+def application(store: Store, study: Study, problem: AnyProblem, listen: ListenOptions) -> ASGIApp:
+    """Return the application that these options ask for."""
+    from tradeoff.apps.web.server import application
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    if isinstance(problem, MDP):
-        problem.threads = 1  # many people are served at once: one core each
-    warm_up(study, problem)
-    keep_collections_short()
-    return make_app(
-        Sessions(study, problem, store), problem, hosts=place.names(), limits=Limits.parse(place.limits),
-        visitor_header=place.visitor_header,
-    )  # fmt: skip
+    return application(study, problem, store, listen.hosts, listen.limits, listen.visitor_header)
 
 
-def keep_collections_short() -> None:
-    """Make every garbage collection short: it examines only objects created since the last full one.
-
-    Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
-    last reference to them is dropped, and need no collector.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
-    gc.set_threshold(*COLLECT_AFTER)
-    gc.callbacks.append(_freeze_survivors)
-
-
-def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
-    if phase == "stop" and info["generation"] == 2:
-        gc.freeze()
-
-
-def work(address: str, name: str, source: Source | None, place: Place, port: int) -> None:
+def work(address: str, name: str, source: Source | None, listen: ListenOptions, port: int) -> None:
     """Serve in a further process."""
-    from tradeoff.apps.web.server import serve as listen
+    from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        listen(application(store, study, problem, place), place.addresses(), port)
+        serve_app(application(store, study, problem, listen), listen.addresses(), port)
 
 
-def announce(place: Place, port: int, study: Study, store: str, show_secret: bool) -> None:
+def announce(listen: ListenOptions, port: int, study: Study, store: str, show_secret: bool) -> None:
     """Print where the page is, and open it. The admin page's secret is printed once, because output is often kept."""
     import webbrowser
 
-    address = place.address(port)
+    address = listen.address(port)
     click.echo(f"Answer questions at  {address}/")
     if show_secret:
         click.echo(f"Watch the answers at {address}/admin/{study.admin}")
@@ -289,7 +252,7 @@ def announce(place: Place, port: int, study: Study, store: str, show_secret: boo
         click.echo(f"For the address of the admin page: {admin_command(study.name, store)}")
     click.echo("Stop with Ctrl-C.")
     sys.stdout.flush()
-    if place.browser:
+    if listen.browser:
         webbrowser.open(f"{address}/")
 
 

@@ -14,8 +14,8 @@ import click
 
 from tradeoff.apps.cli.serve import (
     STORE,
-    Asking,
-    Place,
+    ListenOptions,
+    StrategyOptions,
     admin_command,
     listen_options,
     store_option,
@@ -80,7 +80,7 @@ def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
 def create(
     name: str,
     source: Source,
-    asking: Asking,
+    chosen: StrategyOptions,
     checks: bool,
     is_open: bool,
     participants: int,
@@ -99,8 +99,8 @@ def create(
     problem = source.read()
     with working("Checking the study ..."):
         made = Study.of(
-            problem, name, strategy=asking.strategy, settings=asking.settings, texts=texts_from(texts),
-            seed=asking.seed, checks=checks, open=is_open, source=source.data(),
+            problem, name, strategy=chosen.strategy, settings=chosen.settings, texts=texts_from(texts),
+            seed=chosen.seed, checks=checks, open=is_open, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
@@ -281,7 +281,7 @@ def backup(file: Path, store: str) -> None:
 @store_option
 @names_program
 @listen_options
-def serve(name: str, store: str, place: Place, source: Source | None) -> None:
+def serve(name: str, store: str, listen: ListenOptions, source: Source | None) -> None:
     """Serve a study in the browser, with its own page for each person and one for you."""
     from tradeoff.apps.cli.serve import one_thread_each, run
 
@@ -289,11 +289,11 @@ def serve(name: str, store: str, place: Place, source: Source | None) -> None:
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
-    place.check()
+    listen.check()
     named = None if source is None else source.read()
     with open_store(store) as opened:
         made = Study.read(opened, name)
-        run(opened, store, made, Study.problem_of(opened, name, named), place, source)
+        run(opened, store, made, Study.problem_of(opened, name, named), listen, source)
 
 
 def texts_from(given: tuple[str, ...]) -> dict[str, str]:

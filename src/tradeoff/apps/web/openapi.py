@@ -42,11 +42,29 @@ STATE = {
     "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
 }
 
+NAMED = {
+    "gains": _list(NUMBER),
+    "average": _list(_ref("Amount")),
+    "name": {**TEXT, "description": "What the item or plan is called."},
+    "index": {"type": ["integer", "null"], "description": "The item's place in its catalogue."},
+    "labels": {"type": "object", "additionalProperties": TEXT},
+}
+
+RISK = {
+    "oneOf": [{"type": "null"}, _ref("Risk")],
+    "description": "How the outcomes are really spread; null where nothing is left to chance.",
+}
+
 SCHEMAS: dict[str, Schema] = {
     "Amount": _object({"objective": TEXT, "amount": NUMBER, "unit": TEXT, "goal": {"enum": ["max", "min"]}}),
     "Story": _object(
         {
-            "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1.000001},
+            "share": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 1.000001,
+                "description": "The story's weight in the average; not how often it happens, which is ``probability``.",
+            },
             "count": {**WHOLE, "description": "The share as a count out of ``of``; the counts of all stories add up."},
             "of": WHOLE,
             "probability": {**NUMBER, "description": "How likely exactly this story is."},
@@ -56,7 +74,61 @@ SCHEMAS: dict[str, Schema] = {
             "outcome": _list(_ref("Amount")),
         }
     ),
-    "Alternative": _object({"gains": _list(NUMBER), "average": _list(_ref("Amount")), "stories": _list(_ref("Story"))}),
+    "Spread": _object(
+        {
+            "objective": TEXT,
+            "unit": TEXT,
+            "goal": {"enum": ["max", "min"]},
+            "words": {**TEXT, "description": "What happens how often, and the best and the worst, in a sentence."},
+            "quantiles": {
+                "type": "object",
+                "additionalProperties": NUMBER,
+                "description": "By share: the amount that is not exceeded with this probability.",
+            },
+            "dots": {**_list(NUMBER), "description": "20 amounts, each of which stands for 1 time in 20."},
+            "range": {
+                "type": ["array", "null"],
+                "items": NUMBER,
+                "description": "The least and the greatest amount that can happen; null where only runs were seen.",
+            },
+        }
+    ),
+    "Risk": _object(
+        {
+            "rollouts": {
+                "type": ["integer", "null"],
+                "description": "How many simulated runs this was estimated from; null where it is exact.",
+            },
+            "error": {
+                **NUMBER,
+                "description": "A chance is off by more than this at most 1 time in 20; 0 where it is exact.",
+            },
+            "basis": {**TEXT, "description": "The same in a sentence."},
+            "objectives": _list(_ref("Spread")),
+        }
+    ),
+    "Guide": _object(
+        {
+            "name": {**TEXT, "description": "What the plan is called."},
+            "lead": TEXT,
+            "rules": {
+                **_list(_object({"when": TEXT, "do": TEXT})),
+                "description": "What to do when, the likeliest first; an empty ``when`` is always.",
+            },
+            "covered": {**TEXT, "description": "How much the rules cover, as a sentence; empty where it is all."},
+        }
+    ),
+    "Named": _object(NAMED),
+    "Alternative": _object(
+        {
+            "name": {**TEXT, "description": "What it is called; different for the two sides of a question."},
+            "gains": _list(NUMBER),
+            "average": _list(_ref("Amount")),
+            "stories": _list(_ref("Story")),
+            "risk": RISK,
+        }
+    ),
+    "Recommended": _object({**NAMED, "stories": _list(_ref("Story")), "risk": RISK}),
     "Question": _object(
         {
             "left": {"enum": ["first", "second"], "description": "Which alternative to show first."},
@@ -83,7 +155,12 @@ SCHEMAS: dict[str, Schema] = {
             "complete": FLAG,
             "questions": WHOLE,
             "reason": TEXT,
-            "alternative": _ref("Alternative"),
+            "alternative": _ref("Recommended"),
+            "guide": {
+                "oneOf": [{"type": "null"}, _ref("Guide")],
+                "description": "How to follow the plan; null for an item, which is simply taken.",
+            },
+            "runner_up": {"oneOf": [{"type": "null"}, _ref("Named")], "description": "The next best plan."},
             "weights": {"type": "object", "additionalProperties": NUMBER},
             "importance": {"type": ["object", "null"], "additionalProperties": _list(NUMBER)},
             "regret_bound": SHARE,
@@ -91,7 +168,7 @@ SCHEMAS: dict[str, Schema] = {
             "likely_regret": SHARE,
             "likely_worst": SHARE,
             "target": SHARE,
-            "expected_left": {**SHARE, "description": "About how many more questions to the target."},
+            "expected_left": {**SHARE, "description": "About how many questions are still to come, this one included."},
             "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
             "unidentified": _list(TEXT),
             "doubtful": _list(WHOLE),

@@ -68,6 +68,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
             sessions.problem,
             asked.a,
             asked.b,
+            again=asked.again,
             turn=asked.turn,
             at_most=at_most,
             recommendation=recommendation,

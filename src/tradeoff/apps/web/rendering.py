@@ -43,7 +43,13 @@ def environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("tradeoff.apps.web"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    made.globals |= {"asset": asset, "bar": svg.bar, "range_bar": svg.range_bar, "icon": svg.icon}
+    made.globals |= {
+        "asset": asset,
+        "bar": svg.bar,
+        "range_bar": svg.range_bar,
+        "icon": svg.icon,
+        "quantile_dots": svg.quantile_dots,
+    }
     made.filters |= {"clip": _clip, "parts": _parts, "evenly": evenly}
     return made
 

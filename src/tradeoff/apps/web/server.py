@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -14,12 +15,19 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 
 from starlette.types import ASGIApp
 
+from tradeoff.apps.web.app import make_app
+from tradeoff.apps.web.limits import Limits
+from tradeoff.apps.web.pages import warm_up
+from tradeoff.apps.web.security import LOOPBACK
 from tradeoff.errors import ArgumentError, TradeoffError
+from tradeoff.sources import AnyProblem
+from tradeoff.stores import Store
+from tradeoff.studies import Sessions, Study
 
 HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
 LARGEST_HEAD = 32 << 10  # bytes of a request's head
@@ -27,7 +35,52 @@ BACKLOG = 4_096  # connections that may wait to be accepted
 CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
 OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is replaced; doubled while they die at once
+COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
 STEADY = 10.0  # seconds after which a worker has started well
+
+
+def check_limits(limits: tuple[str, ...]) -> None:
+    """Raise an ArgumentError unless these are limits such as begins=120."""
+    Limits.parse(limits)
+
+
+def application(
+    study: Study,
+    problem: AnyProblem,
+    store: Store,
+    hosts: tuple[str, ...] = (),
+    limits: tuple[str, ...] = (),
+    visitor_header: str | None = None,
+) -> ASGIApp:
+    """Return the application, warmed up, so that the first person does not wait for the compiler.
+
+    ``hosts`` are the names under which other machines know this one.
+    """
+    problem.threads = 1  # many people are served at once: one core each
+    warm_up(study, problem)
+    keep_collections_short()
+    return make_app(
+        Sessions(study, problem, store), problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits),
+        visitor_header=visitor_header,
+    )  # fmt: skip
+
+
+def keep_collections_short() -> None:
+    """Make every garbage collection short: it examines only objects created since the last full one.
+
+    Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
+    last reference to them is dropped, and need no collector.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
+    gc.set_threshold(*COLLECT_AFTER)
+    gc.callbacks.append(_freeze_survivors)
+
+
+def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()
 
 
 def resolve(host: str) -> tuple[str, ...]:

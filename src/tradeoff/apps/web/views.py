@@ -13,8 +13,8 @@ from tradeoff.apps.web.rendering import RenderCache, environment, render, render
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
-from tradeoff.presentation.problems import about, goal, notes
-from tradeoff.presentation.result import Given, answer_lines, certificate, result, what_ifs
+from tradeoff.presentation.problems import about, description, goal, notes, scenario
+from tradeoff.presentation.result import Given, answer_lines, certificate_while_asking, result, what_ifs
 from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
@@ -60,6 +60,7 @@ def question_view(
     left: Alternative,
     right: Alternative,
     *,
+    again: bool = False,
     turn: int,
     at_most: int | None,
     recommendation: Recommendation | None,
@@ -69,16 +70,18 @@ def question_view(
     notice: str = "",
 ) -> dict[str, Any]:
     """Return the values of question.html: A is ``left``, B is ``right``."""
+    expected = None if recommendation is None else recommendation.expected_left
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
         "heading": one_line(_text(texts, "question")),
-        "progress": sentences.progress(answered + 1, at_most),
+        "again": sentences.ASKED_AGAIN if again else "",
+        "progress": sentences.progress(answered + 1, at_most, expected),
         "done": answered,
-        "most": None if at_most is None else answered + max(at_most, 1),
+        "most": sentences.bar_length(answered, at_most, expected),
         "turn": turn,
         "pair": _pair(render_cache(problem), left, right, links.picture),
-        "certificate": "" if recommendation is None else certificate(recommendation),
+        "certificate": "" if recommendation is None else certificate_while_asking(recommendation),
         "links": links,
         "answered": answered,
     }
@@ -138,7 +141,6 @@ def result_view(
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
-        "cannot_change": sentences.CANNOT_CHANGE,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
         "notes": notes(problem),
@@ -164,9 +166,12 @@ def start_view(problem: Presentable, *, texts: Mapping[str, str], action: str) -
     return {
         "title": _title(problem, texts),
         "welcome": paragraphs(_text(texts, "welcome")),
-        "about": about(problem),
+        "scenario": scenario(problem),
+        "about": [part for part in about(problem) if part != ("text", scenario(problem))],
         "what": "plans" if problem.has_paths else "alternatives",
-        "objectives": [{"name": o.name, "unit": o.unit, "goal": goal(o)} for o in problem.objectives],
+        "objectives": [
+            {"name": o.name, "unit": o.unit, "goal": goal(o), "description": description(o)} for o in problem.objectives
+        ],
         "notes": notes(problem),
         "action": action,
     }

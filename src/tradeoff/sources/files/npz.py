@@ -46,7 +46,9 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
         "kind": "catalogue" if isinstance(problem, Catalogue) else "mdp",
         "title": problem.title,
         "about": problem.about,
-        "objectives": [[o.name, o.unit, o.goal] for o in problem.objectives],
+        "objectives": [
+            [o.name, o.unit, o.goal, *([o.description] if o.description else [])] for o in problem.objectives
+        ],
         "reference": [problem.reference.name, problem.reference.outcome and dict(problem.reference.outcome)],
     }
     arrays: dict[str, NDArray[Any]] = {}
@@ -60,6 +62,7 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
             "nothing_action": problem.nothing_action,
             "layers": len(problem.layers),
             "places": known_places(problem),
+            "describe": problem.wording.description,
         }
         if isinstance(problem.states, Numbered):
             arrays["state_numbers"] = problem.states.numbers
@@ -140,7 +143,8 @@ def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
     return MDP(
         layers, horizon=horizon, start=_array(arrays, "start", np.float64), states=states, actions=actions,
         objectives=objectives, reference=reference, nothing_action=None if nothing is None else actions[nothing],
-        places={state: (float(x), float(y)) for state, (x, y) in header["places"].items()}, **texts,
+        places={state: (float(x), float(y)) for state, (x, y) in header["places"].items()},
+        describe=header.get("describe"), **texts,
     )  # fmt: skip
 
 
@@ -235,7 +239,13 @@ def is_table(value: object, check: Callable[[object], bool]) -> bool:
 
 
 def _is_objectives(value: object) -> bool:
-    return is_list(value, lambda fields: is_list(fields, length=3)) and 1 <= len(value) <= MOST_KEYS  # type: ignore[arg-type]
+    if not is_list(value, lambda fields: is_list(fields, length=3) or is_list(fields, length=4)):
+        return False
+    return 1 <= len(value) <= MOST_KEYS  # type: ignore[arg-type]
+
+
+def _is_description(value: object) -> bool:
+    return value is None or is_table(value, lambda part: is_text(part) or is_list(part))
 
 
 def _is_reference(value: object) -> bool:
@@ -249,7 +259,7 @@ COMMON: Checks = {
     "kind": (lambda value: value in ("mdp", "catalogue"), "'mdp' or 'catalogue'"),
     "title": (is_text, "a text"),
     "about": (is_text, "a text"),
-    "objectives": (_is_objectives, f"1 to {MOST_KEYS:,} lists of three texts: name, unit and goal"),
+    "objectives": (_is_objectives, f"1 to {MOST_KEYS:,} lists of name, unit, goal and perhaps a description"),
     "reference": (_is_reference, "a name and an outcome"),
 }
 CATALOGUE_ONLY: Checks = {
@@ -261,5 +271,6 @@ MDP_ONLY: Checks = {
     "layers": (lambda value: is_count(value) and bool(value), "a whole number, at least 1"),
     "actions": (is_list, "a list of texts"),
     "states": (is_list, "a list of texts"),
+    "describe": (_is_description, "a table of texts"),
     "places": (lambda value: is_table(value, lambda pair: is_list(pair, is_amount, 2)), "a table of pairs of numbers"),
 }

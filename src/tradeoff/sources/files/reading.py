@@ -36,7 +36,10 @@ def read(path: Path, *, renormalise: bool = False) -> Catalogue | MDP:
 
 
 def _objectives(document: Mapping[str, Any]) -> list[Objective]:
-    return [Objective(o["name"], o.get("unit", ""), o.get("goal", "max")) for o in document["objectives"]]
+    return [
+        Objective(o["name"], o.get("unit", ""), o.get("goal", "max"), o.get("description", ""))
+        for o in document["objectives"]
+    ]
 
 
 def _reference(document: Mapping[str, Any]) -> Reference | None:
@@ -120,6 +123,7 @@ def _mdp(document: Mapping[str, Any], path: Path, renormalise: bool) -> MDP:
         reference=_reference(document),
         places=_places(document.get("places", {}), path),
         nothing_action=document.get("nothing_action"),
+        describe=document.get("describe"),
         **_texts(document, path),
     )
     return mdp.with_nothing(document["nothing"]) if "nothing" in document else mdp

@@ -35,7 +35,10 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
     else:
         part, tables = _mdp_parts(problem, path)
     document |= part
-    document["objectives"] = [{"name": o.name, "unit": o.unit, "goal": o.goal} for o in problem.objectives]
+    document["objectives"] = [
+        {"name": o.name, "unit": o.unit, "goal": o.goal} | ({"description": o.description} if o.description else {})
+        for o in problem.objectives
+    ]
     reference: dict[str, Any] = {"name": problem.reference.name}
     if problem.reference.outcome is not None:
         reference["outcome"] = {name: float(amount) for name, amount in problem.reference.outcome.items()}
@@ -119,6 +122,8 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
         del part["states"]  # the rows name them all, in order
     if mdp.nothing_action is not None:
         part["nothing_action"] = mdp.actions[mdp.nothing_action]
+    if mdp.wording.description:
+        part["describe"] = mdp.wording.description
     places = known_places(mdp)
     if places:
         part["places"] = f"{path.stem}.places.csv"

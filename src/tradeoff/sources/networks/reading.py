@@ -57,7 +57,9 @@ def from_graph(graph: Any, options: NetworkOptions) -> Routes | MDP:
     nodes: dict[str, Values] = {}
     for node, values in graph.nodes(data=True):
         if str(node) in nodes:
-            raise ProblemError(f"two nodes are both written {str(node)!r}; rename one, such as by relabel_nodes")
+            raise ProblemError(
+                f"two nodes are both written {shortened(str(node))}; rename one, such as by relabel_nodes"
+            )
         nodes[str(node)] = dict(values)
     found = Graph(dict(graph.graph), nodes)
     for source, target, values in graph.edges(data=True):
@@ -80,7 +82,7 @@ def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
     goal = _node(graph, places, "destination", asked.destination, index, notes)
     if start == goal:
         raise ArgumentError(
-            f"origin and destination are both node {list(index)[start]!r}; choose two nodes that are different"
+            f"origin and destination are both node {shortened(list(index)[start])}; choose two nodes that are different"
         )
     amounts = _amounts(graph, [o.name for o in objectives], names, notes)
     if names:
@@ -190,7 +192,7 @@ def _numeric(graph: Graph) -> str:
                     found.setdefault(str(name))
             except (TypeError, ValueError, OverflowError):
                 continue
-    return f"are {', '.join(list(found)[: 2 * SHOWN])}" if found else "are none"
+    return f"are {', '.join(shortened(name)[1:-1] for name in list(found)[: 2 * SHOWN])}" if found else "are none"
 
 
 def _scenarios(given: object) -> tuple[list[str], Vector]:
@@ -315,7 +317,8 @@ def _on_the_way(
     there, back = hops_between(source[usable], target[usable], len(index), start, goal)
     if not np.isfinite(there[goal]):
         raise ProblemError(
-            f"the destination {names[goal]!r} cannot be reached from the origin {names[start]!r}: of {len(index):,} nodes, "
+            f"the destination {shortened(names[goal])} cannot be reached from the origin {shortened(names[start])}: of "
+            f"{len(index):,} nodes, "
             f"{int(np.isfinite(there).sum()) - 1:,} can be reached from the origin, and {int(np.isfinite(back).sum()) - 1:,} "
             "lead to the destination; choose other nodes, or look for one-way edges"
         )

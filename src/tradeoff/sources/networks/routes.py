@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.model import Alternative, Item, Matrix, Objective, Plan, Trajectory, Vector
+from tradeoff.model import Alternative, Item, Lottery, Matrix, Objective, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problems import building
 from tradeoff.problems.layer import Int, Layer, build_layer
 from tradeoff.problems.mdp import MDP
@@ -157,12 +157,20 @@ class Routes(PointSet):
         states, actions = self._turns(self.steps(item))
         if len(self.network.chances) == 1:
             return [(1.0, Trajectory(states, actions, chance, self.outcome_of(item)))]
-        journey = self.journey(item)
-        lottery = journey.show(journey.best(np.ones((1, len(self.objectives))))[0])
+        lottery = self._told(item)
         return [
             (float(weight), Trajectory(states, actions, chance * told.probability, told.outcome))
             for weight, told in zip(lottery.weights, lottery.trajectories, strict=True)
         ]
+
+    def outcomes_of(self, item: Item) -> Outcomes:
+        """Return how the amounts of a route are distributed over the scenarios of its edges."""
+        truth = None if len(self.network.chances) == 1 else self._told(item).truth
+        return super().outcomes_of(item) if truth is None else truth
+
+    def _told(self, item: Item) -> Lottery:
+        journey = self.journey(item)
+        return journey.show(journey.best(np.ones((1, len(self.objectives))))[0])
 
 
 def turns(nodes: Sequence[str], actions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

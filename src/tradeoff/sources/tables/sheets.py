@@ -365,20 +365,14 @@ def _parquet(path: Path, leave_out: bool) -> Sheet:
             names = [name for name in schema.names if name not in odd]
             if odd and not (leave_out and names):
                 raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write a table of numbers and texts")
-        columns: list[list[object]] = [[] for _ in names]
-        # Repeated texts are kept once: a small file can contain very many of them.
-        # That is not possible where texts are stored as differences from the one before.
-        shared = _shares_prefixes(about)
-        with parquet.ParquetFile(path, read_dictionary=[] if shared else texts) as file:
-            read, size, chosen = 0, 0, list(dict.fromkeys(names)) if odd else None
-            for batch in file.iter_batches(FEW_ROWS if shared else MANY_ROWS, columns=chosen):
-                read, size = read + len(batch), size + batch.nbytes
-                report(f"Reading {path.name}", read, about.num_rows)
-                check_fits(size, str(path))
-                if batch.schema.names != names:  # a column "a.b" is also what is called b within a column "a"
-                    raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write the table without it")
-                for column, array in zip(columns, batch.columns, strict=True):
-                    column += _cells(array)
+        try:
+            # Repeated texts are kept once: a small file can contain very many of them.
+            columns = _parquet_columns(parquet, path, names, odd, MANY_ROWS, once=texts)
+        except OSError as error:
+            if "Not yet implemented" not in str(error):
+                raise
+            # That is not possible where texts are stored as differences from the one before.
+            columns = _parquet_columns(parquet, path, names, odd, FEW_ROWS, once=[])
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, ProblemError):
             raise
@@ -400,14 +394,26 @@ def _check_parquet(path: Path, about: Any, columns: int) -> None:
     check_fits(total, str(path))
 
 
-def _shares_prefixes(about: Any) -> bool:
-    """Return whether texts are stored as how they differ from the one before."""
-    chunks = (about.row_group(i).column(j) for i in range(about.num_row_groups) for j in range(about.num_columns))
-    return any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks)
+def _parquet_columns(
+    parquet: Any, path: Path, names: list[str], odd: Mapping[str, str], rows: int, once: list[str]
+) -> list[list[object]]:
+    columns: list[list[object]] = [[] for _ in names]
+    with parquet.ParquetFile(path, read_dictionary=once) as file:
+        read, size, chosen = 0, 0, list(dict.fromkeys(names)) if odd else None
+        for batch in file.iter_batches(rows, columns=chosen):
+            read, size = read + len(batch), size + batch.nbytes
+            report(f"Reading {path.name}", read, file.metadata.num_rows)
+            check_fits(size, str(path))
+            if batch.schema.names != names:  # a column "a.b" is also what is called b within a column "a"
+                raise ProblemError(f"{path}: {_held(*next(iter(odd.items())))}; write the table without it")
+            for column, array in zip(columns, batch.columns, strict=True):
+                column += _cells(array)
+    return columns
 
 
 def _cells(array: Any) -> list[object]:
     if hasattr(array, "dictionary"):
+        array.validate(full=True)  # a damaged file may point outside its dictionary
         words = array.dictionary.to_pylist()
         return [None if i is None else words[i] for i in array.indices.to_pylist()]
     cells: list[object] = array.to_pylist()

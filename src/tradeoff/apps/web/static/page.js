@@ -26,6 +26,13 @@ if (shortcuts) {
     if (!shortcuts.checked || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
     if (typing(event.target) && event.target !== shortcuts) return;
     const key = event.key.toLowerCase();
+    const details = document.querySelector(`details[data-key="${CSS.escape(key)}"]`);
+    if (details) {
+      event.preventDefault();
+      details.open = !details.open;
+      if (details.open) details.scrollIntoView({ block: "start" });
+      return;
+    }
     const button = [...document.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.split(" ").includes(key));
     if (button && !button.disabled) {
       event.preventDefault();

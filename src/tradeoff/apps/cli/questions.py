@@ -1,0 +1,145 @@
+"""The layout of a question in a terminal: what differs on one screen, and everything else behind a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tradeoff.apps.cli.cards import card_block, filled, shortened
+from tradeoff.apps.cli.output import cell
+from tradeoff.presentation import sentences
+from tradeoff.presentation.cards import ComparisonRow, LabelRow, Pair
+
+PROMPT = ("a prefer A", "b prefer B", "= equal", "s skip", "u undo", "d details", "? help", "q quit")
+BETWEEN = 2  # columns between the columns of the comparison
+SIDE_BY_SIDE = 76  # columns; below this A stands above B in the details
+MORE = "(d shows all)"
+
+
+def prompt_lines(width: int) -> list[str]:
+    """Return the keys in as few lines as they fit."""
+    return [line.strip() for line in filled([f"{one} " for one in PROMPT], width + 1)]
+
+
+# --- on one screen ---------------------------------------------------------------------------------------------------
+
+
+def question_lines(
+    shown: Pair, heading: str, width: int, height: int, *, note: str = "", certainty: str = ""
+) -> list[Text]:
+    """Return a question in lines that fit the screen with the prompt below them; what does not fit is in the details."""
+    *begin, last = filled(heading.split(" "), width)
+    head = [cell(line, "dim") for line in (*begin, f"{last} ".ljust(width, "-")[:width])]
+    head += [cell(line, "bold") for line in filled(sentences.QUESTION.split(" "), width)]
+    head += [cell(line) for line in filled(note.split(" "), width)] if note else []
+    for letter, name in zip("AB", shown.names, strict=True):
+        mark = Text(f" {letter} ", style="bold reverse")
+        head.append(mark.append_text(cell(f" {shortened(name, width - 4)}", "not reverse")))
+    room = height - len(head) - len(prompt_lines(width))
+    every: list[ComparisonRow | LabelRow] = [*shown.differing, *shown.other]
+    rows = [*sorted(shown.differing, key=lambda row: -row.part), *shown.other]
+    same = ", ".join(f"{name} {text}" for name, text in shown.same)
+    same_lines = _folded(f"same for both: {same}", width, 2) if same else []
+    for count in range(len(rows), -1, -1):  # the smallest differences give way first
+        kept = [row for row in every if row in rows[:count]]
+        left_out = len(rows) - count
+        table = _comparison(kept, shown.average, width)
+        table += [cell(f"{left_out} more differ less {MORE}", "dim")] if left_out else []
+        if len(table) + len(same_lines) <= room or not count:
+            break
+    lines = [*head, *table, *(cell(line) for line in same_lines)]
+    below = [cell(line, "dim") for line in filled(certainty.split(" "), width)] if certainty else []
+    told = [f"{row.name}: {row.description}" for row in shown.differing if row.description]
+    legend = [cell(line, "dim") for one in told for line in filled(one.split(" "), width)]
+    for extra in (below, legend):  # these stand where there is room for all of them
+        if len(lines) + len(extra) <= height - len(prompt_lines(width)):
+            lines += extra
+    if len(lines) < height - len(prompt_lines(width)):
+        lines = [Text(), *lines]  # apart from what was said before
+    return lines[: height - len(prompt_lines(width))]
+
+
+def _folded(text: str, width: int, most: int) -> list[str]:
+    """Return a text in at most so many lines; if it is cut, it says which key shows all."""
+    lines = filled(text.split(" "), width)
+    if len(lines) <= most:
+        return lines
+    last = shortened(" ".join(lines[most - 1 :]), width - len(MORE) - 1)
+    return [*lines[: most - 1], f"{last} {MORE}"]
+
+
+def _comparison(rows: Sequence[ComparisonRow | LabelRow], average: str, width: int) -> list[Text]:
+    """Return the rows as a table if it fits the width, and otherwise one below the other."""
+    if not rows:
+        return []
+    header = (average, "A", "B", "which is better" if isinstance(rows[0], ComparisonRow) else "")
+    cells = [header, *map(_cells, rows)]
+    widths = [max(cell_len(text) for text in column) for column in zip(*cells, strict=True)]
+    if sum(widths) + BETWEEN * 3 > width:
+        return [line for row in rows for line in _stacked(row, width)]
+    lines = [_line(header, widths, "dim", "")]
+    for row, texts in zip(rows, cells[1:], strict=True):
+        lines.append(_line(texts, widths, "", row.better if isinstance(row, ComparisonRow) else ""))
+    return lines
+
+
+def _cells(row: ComparisonRow | LabelRow) -> tuple[str, str, str, str]:
+    if isinstance(row, LabelRow):
+        return row.name, *row.texts, ""
+    return row.name, *row.amounts, f"{row.better}: {row.difference}"
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], style: str, better: str) -> Text:
+    line = Text(style=style)
+    for i, (text, width) in enumerate(zip(texts, widths, strict=True)):
+        padding = " " * (width - cell_len(text))
+        bold = i in (1, 2) and "AB"[i - 1] == better
+        line.append_text(cell(f"{padding}{text}" if i in (1, 2) else f"{text}{padding}", "bold" if bold else ""))
+        line.append(" " * BETWEEN if i < 3 else "")
+    line.rstrip()
+    return line
+
+
+def _stacked(row: ComparisonRow | LabelRow, width: int) -> list[Text]:
+    """Return a row in two lines, or more where its texts are long."""
+    name, a, b, which = _cells(row)
+    lines = _folded(f"{name}: A {a}, B {b}", width, 2)
+    below = _folded(which, width - 2, 2) if which else []
+    return [*(cell(line) for line in lines), *(cell(f"  {line}", "dim") for line in below)]
+
+
+# --- in full ---------------------------------------------------------------------------------------------------------
+
+
+def question_details(shown: Pair, width: int) -> RenderableType:
+    """Return everything there is to see of a question: both sides in full, every amount, what each objective is."""
+    parts: list[RenderableType] = [
+        cell(f"{letter}: {name}", "bold") for letter, name in zip("AB", shown.names, strict=True)
+    ]
+    parts += [cell(shown.lead)] if shown.lead else []
+    if all(card.title for card in shown.cards):
+        pass  # the names say it all
+    elif width < SIDE_BY_SIDE:
+        for letter, card in zip("AB", shown.cards, strict=True):
+            parts += [Text(f"{letter}:", style="bold reverse"), card_block(card, width)]
+    else:
+        side = (width - 7) // 2
+        columns = Table(box=box.SQUARE, border_style="dim")
+        for letter in "AB":
+            columns.add_column(letter, width=side, header_style="bold reverse")
+        columns.add_row(*(card_block(card, side) for card in shown.cards))
+        parts.append(columns)
+    for row in shown.rows:
+        a, b = row.amounts
+        told = f"A {a}, B {b} ({row.better}: {row.difference})" if row.better else f"{a} for both"
+        parts.append(cell(f"{row.name}: {told}; {row.goal}"))
+        parts += [cell(f"  {row.description}", "dim")] if row.description else []
+    for label in shown.labels:
+        a, b = label.texts
+        parts.append(cell(f"{label.name}: A {a}, B {b}" if label.differs else f"{label.name}: {a} for both"))
+    return Group(*parts)

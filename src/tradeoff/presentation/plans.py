@@ -1,0 +1,257 @@
+"""Plans one can follow: a short name, and what to do when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation
+from tradeoff.presentation.numbers import ROUNDING, chance
+from tradeoff.presentation.text import clipped, one_line
+from tradeoff.problem import Presentable
+from tradeoff.wording import Wording
+
+RULES = 7  # lines at most
+TOGETHER = 2  # variables that a condition combines, if that says enough
+NAME = 60  # characters of a name at most
+STEP = "\0step"  # beside the variables of a state, which have names without this
+
+Names = tuple[str, ...]  # of variables
+Condition = tuple[str, ...]  # what is said of them
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What to do when: a line that holds wherever the plan leads."""
+
+    when: str  # "in a calm market"; "" where it is always done
+    do: str
+
+    @property
+    def words(self) -> str:
+        """The line as a person reads it."""
+        return f"{self.when}: {self.do}" if self.when else f"always: {self.do}"
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How to follow a plan."""
+
+    name: str
+    lead: str  # how the lines are to be read; "" where they need no explanation
+    rules: tuple[Rule, ...]  # the likeliest first
+    covered: str  # how much of what has to be decided the lines cover, as a sentence; "" where it is all
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The rules as people read them."""
+        return tuple(rule.words for rule in self.rules)
+
+
+def guide(problem: Presentable, alternative: Alternative) -> Guide | None:
+    """Return how to follow a plan; None for an item, which is simply taken."""
+    share, plan = _main(alternative.plan)
+    details = problem.details(plan)
+    name = plan_name(problem, alternative)
+    lead = "" if share > 1 - ROUNDING else f"With a chance of {chance(share)} this is what is done:"
+    if details.lines:
+        told = tuple(Rule(*_split(line)) for line in details.lines)
+        return Guide(name, lead or "From the start to the end:", told, "")
+    if not details.situations:
+        return None
+    rules, covered = _rules(problem.wording, details)
+    return Guide(name, lead or "What to do when, the likeliest first:", rules, covered)
+
+
+def _split(line: str) -> tuple[str, str]:
+    state, colon, action = line.rpartition(": ")
+    return (one_line(state), one_line(action)) if colon else ("at the end", one_line(line))
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def plan_name(problem: Presentable, alternative: Alternative) -> str:
+    """Return what a plan is called by itself: an item's name, or the first thing that is decided."""
+    return _named(problem, alternative.plan, _first(_decisions(problem, alternative.plan)))
+
+
+def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tuple[str, str]:
+    """Return what two plans are called side by side: different names, unless nothing is different.
+
+    They are called by what is decided first, and where that is the same, also by the likeliest decision they differ in.
+    """
+    plans = one.plan, other.plan
+    decided = [_decisions(problem, plan) for plan in plans]
+    first = [_first(decisions) for decisions in decided]
+    names = [_named(problem, plan, begin) for plan, begin in zip(plans, first, strict=True)]
+    if names[0] == names[1] and all(decided):
+        names = [_named(problem, plan, text) for plan, text in zip(plans, _differing(problem, *decided), strict=True)]
+    if names[0] == names[1]:
+        names = _by_value(problem, one, other, names[0])
+    if all(isinstance(plan, Item) for plan in plans):
+        names = _shortest_lists(names)
+    return clipped(names[0], 2 * NAME), clipped(names[1], 2 * NAME)
+
+
+def _main(plan: Plan) -> tuple[float, Plan]:
+    """Return the likeliest part of a plan, and its probability; the reference only where there is nothing else."""
+    if not isinstance(plan, Mixture):
+        return 1.0, plan
+    inner = [(share * part[0], part[1]) for share, part in zip(plan.probabilities, map(_main, plan.plans), strict=True)]
+    return max(inner, key=lambda part: (not isinstance(part[1], Nothing), part[0]))
+
+
+def _decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
+    """Return what a policy decides, in order of time; all that it does where there is never anything to decide."""
+    part = _main(plan)[1]
+    situations = () if isinstance(part, Item | Nothing) else problem.details(part).situations
+    return tuple(one for one in situations if one.free) or tuple(situations)
+
+
+def _first(decisions: Sequence[Situation]) -> str:
+    return one_line(decisions[0].action) if decisions else ""
+
+
+def _named(problem: Presentable, plan: Plan, text: str) -> str:
+    share, part = _main(plan)
+    if isinstance(part, Item):
+        text = one_line(part.name)
+    elif isinstance(part, Nothing):
+        text = one_line(problem.reference_name)
+    return text if share > 1 - ROUNDING else f"{text}, with a chance of {chance(share)}"
+
+
+def _differing(problem: Presentable, one: Sequence[Situation], other: Sequence[Situation]) -> list[str]:
+    """Return names that tell two policies apart which begin with the same decision."""
+    there = {(s.step, s.state): s for s in other}
+    common = [(s, there[s.step, s.state]) for s in one if (s.step, s.state) in there]
+    apart = [pair for pair in common if pair[0].action != pair[1].action]
+    if not apart:
+        return [_first(one), _first(other)]
+    pair = max(apart, key=lambda both: (round(min(both[0].probability, both[1].probability), 9), -both[0].step))
+    sure = min(pair[0].probability, pair[1].probability) > 1 - ROUNDING
+    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
+    return [one_line(side.action) if sure else f"{where}: {one_line(side.action)}" for side in pair]
+
+
+def _by_value(problem: Presentable, one: Alternative, other: Alternative, name: str) -> list[str]:
+    """Return a common name with what is better about each; plans of the same value keep it."""
+    gains = one.value - other.value
+    said = []
+    for side in (gains, -gains):
+        j = int(side.argmax())
+        word = "more" if problem.objectives[j].goal == "max" else "less"
+        said.append(f"{name}, with {word} {one_line(problem.objectives[j].name)}" if side[j] > ROUNDING else name)
+    return said
+
+
+def _shortest_lists(names: Sequence[str]) -> list[str]:
+    """Return the names of items; of two long lists, such as streets, only what the other does not have."""
+    parts = [name.split(", ") for name in names]
+    if max(map(len, names)) <= NAME or min(map(len, parts)) < 2:
+        return list(names)
+    own = [[part for part in mine if part not in theirs] for mine, theirs in zip(parts, reversed(parts), strict=True)]
+    return (
+        [f"by {', '.join(mine)}" if mine else name for mine, name in zip(own, names, strict=True)]
+        if any(own)
+        else list(names)
+    )
+
+
+# --- what to do when -------------------------------------------------------------------------------------------------
+
+
+Line = tuple[float, int, Rule]  # how likely it is to be needed, and when first
+
+
+def _rules(wording: Wording, details: Details) -> tuple[tuple[Rule, ...], str]:
+    """Return the lines that cover what is decided most, and how much they cover.
+
+    Each line is true wherever the plan leads. Where the lines for everything are too many, what is done most is one line,
+    "as a rule", and the others are its exceptions.
+    """
+    decisions = [one for one in details.situations if one.free] or list(details.situations)
+    lines = _Lines(wording, decisions, details.complete)
+    total = sum(one.probability for one in decisions)
+    rules, left = lines.cover(range(len(decisions)), RULES)
+    if left > ROUNDING * total:
+        weight: dict[str, float] = {}
+        for one in decisions:
+            weight[one.action] = weight.get(one.action, 0.0) + one.probability
+        usual = max(weight, key=lambda action: weight[action])
+        exceptions, missed = lines.cover([i for i, one in enumerate(decisions) if one.action != usual], RULES - 1)
+        if missed < left:
+            likely = _likely(one for one in decisions if one.action == usual)
+            first = min(one.step for one in decisions if one.action == usual)
+            rules, left = [*exceptions, (likely, first, Rule("as a rule", one_line(usual)))], missed
+    ordered = tuple(rule for _, _, rule in sorted(rules, key=lambda line: (-round(line[0], 9), line[1])))
+    if left <= ROUNDING * total and details.complete:
+        return ordered, ""
+    of = "" if details.complete else f", of the {len(details.situations):,} likeliest situations"
+    percent = min(99, int(100 * (1 - left / total) + ROUNDING))
+    return ordered, f"These lines cover {percent}% of what has to be decided on average{of}."
+
+
+class _Lines:
+    """Looks for conditions under which a plan always does the same."""
+
+    def __init__(self, wording: Wording, decisions: Sequence[Situation], complete: bool) -> None:
+        self.decisions = decisions
+        known: dict[str, dict[str, str]] = {one.state: {} for one in decisions}
+        for state in known:
+            known[state] = {name: one_line(words) for name, words in wording.parts(state).items()}
+        self.words = [known[one.state] | {STEP: one_line(wording.step(one.step + 1))} for one in decisions]
+        names = dict.fromkeys(name for parts in known.values() for name in parts)
+        # If some situations are not known, nothing can be said of a few variables alone.
+        sizes = range(TOGETHER + 1) if complete else ()
+        self.short = [subset for size in sizes for subset in combinations(names, size)]
+        self._held: dict[Names, dict[Condition, list[int]]] = {}
+
+    def holding(self, names: Names, i: int) -> list[int]:
+        """Return the decisions in which these variables are as in decision ``i``."""
+        if names not in self._held:
+            groups: dict[Condition, list[int]] = {}
+            for j, words in enumerate(self.words):
+                if all(name in words for name in names):
+                    groups.setdefault(tuple(words[name] for name in names), []).append(j)
+            self._held[names] = groups
+        return self._held[names][tuple(self.words[i][name] for name in names)]
+
+    def condition(self, i: int, wanted: set[int]) -> Names:
+        """Return the variables of the shortest true condition for decision ``i``; of several, the one that covers most."""
+        whole = tuple(name for name in self.words[i] if name != STEP)
+        action = self.decisions[i].action
+        for size in range(len(whole) + 2):
+            tried = [names for names in self.short if len(names) == size and set(names) <= set(whole)]
+            tried = tried or [names for names in (whole, (*whole, STEP)) if len(names) == size]
+            found = [n for n in tried if all(self.decisions[j].action == action for j in self.holding(n, i))]
+            if found:
+                return max(
+                    found, key=lambda n: sum(self.decisions[j].probability for j in self.holding(n, i) if j in wanted)
+                )
+        return (*whole, STEP)
+
+    def cover(self, which: Iterable[int], most: int) -> tuple[list[Line], float]:
+        """Return lines for these decisions, and how much is left uncovered."""
+        decisions, left = self.decisions, set(which)
+        found: list[Line] = []
+        for i in sorted(left, key=lambda i: (-decisions[i].probability, decisions[i].step)):
+            if len(found) == most:
+                break
+            if i in left:
+                names = self.condition(i, left)
+                members = self.holding(names, i)
+                rule = Rule(", ".join(self.words[i][name] for name in names), one_line(decisions[i].action))
+                found.append((_likely(decisions[j] for j in members), decisions[members[0]].step, rule))
+                left -= set(members)
+        return found, sum(decisions[j].probability for j in left)
+
+
+def _likely(members: Iterable[Situation]) -> float:
+    """Return how likely a condition is at the step at which it is likeliest."""
+    at: dict[int, float] = {}
+    for one in members:
+        at[one.step] = at.get(one.step, 0.0) + one.probability
+    return max(at.values())
