@@ -42,22 +42,19 @@ class Card:
         self._one_at_a_time = False
 
     def memory(self, dynamics: Dynamics) -> int:
-        """Return how many bytes are left beside the model; a layer that does not fit is refused."""
-        pool = self.arrays.get_default_memory_pool()
-        free = int(self.arrays.cuda.Device().mem_info[0]) + pool.free_bytes()
-        sizes = [0 if layer in self._layers else _size(layer) for layer in dynamics.layers]
-        left = int(0.9 * free) - sum(sizes)
-        self._one_at_a_time = len(sizes) > 1 and left < 0.5 * free
+        """Return how many bytes are left beside the model; a model of which no layer fits is refused."""
+        free, size = _free(), max(map(_size, dynamics.layers))
+        missing = sum(_size(layer) for layer in dynamics.layers if layer not in self._layers)
+        self._one_at_a_time = missing > free // 2 and len(dynamics.layers) > 1
         if self._one_at_a_time:
             self._layers.clear()
-            pool.free_all_blocks()
-            left = int(0.9 * self.arrays.cuda.Device().mem_info[0]) - max(map(_size, dynamics.layers))
-        if left <= 0:
+            free, missing = _free(), size
+        if missing >= free:
             raise TooLargeError(
-                f"a model with {len(dynamics.states):,} states needs {max(sizes) / GIB:.3g} GiB on the graphics card, and "
-                f"{free / GIB:.3g} GiB are free; make the model smaller, or use the processor (device cpu)"
+                f"a model with {len(dynamics.states):,} states needs {size / GIB:.3g} GiB on the graphics card, and "
+                f"{free / GIB:.3g} GiB may be used; make the model smaller, or use the processor (device cpu)"
             )
-        return left
+        return free - missing
 
     def _layer(self, layer: Layer) -> cuda.CardLayer:
         if layer in self._layers:
@@ -85,6 +82,18 @@ class Card:
     def fetch(self, array: Any) -> Any:
         """Return an array of the card as one of NumPy."""
         return self.arrays.asnumpy(array)
+
+
+def fits(dynamics: Dynamics) -> bool:
+    """Return whether a model has room on the card, with as much again for solving it."""
+    return 2 * max(map(_size, dynamics.layers)) < _free()
+
+
+def _free() -> int:
+    """Return how many bytes of the card may be used: nine tenths of those that are free."""
+    import cupy
+
+    return int(0.9 * (cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()))
 
 
 def _size(layer: Layer) -> int:
