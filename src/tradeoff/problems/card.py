@@ -41,6 +41,9 @@ class Card:
         self._layers: WeakKeyDictionary[Layer, cuda.CardLayer] = WeakKeyDictionary()
         self._one_at_a_time = False
 
+    def __reduce__(self) -> tuple[type[Card], tuple[()]]:
+        return Card, ()
+
     def memory(self, dynamics: Dynamics) -> int:
         """Return how many bytes are left beside the model; a model of which no layer fits is refused."""
         free, size = _free(), max(map(_size, dynamics.layers))

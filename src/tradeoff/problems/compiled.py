@@ -56,6 +56,9 @@ class Processor:
     def __init__(self) -> None:
         self._arranged: WeakKeyDictionary[Layer, bellman.Arrangement | None] = WeakKeyDictionary()
 
+    def __reduce__(self) -> tuple[type[Processor], tuple[()]]:
+        return Processor, ()
+
     def memory(self, dynamics: Dynamics) -> int:
         """Return half of what there is; the other half is for the model and its caller."""
         return memory_limit() // 2
@@ -96,7 +99,7 @@ class CompiledSolver:
         self.device: Device = Processor() if device is None else device
 
     def __reduce__(self) -> tuple[type[CompiledSolver], tuple[int, Device]]:
-        return CompiledSolver, (self.threads, type(self.device)())
+        return CompiledSolver, (self.threads, self.device)
 
     def optimal_values(self, dynamics: Dynamics, weights: Matrix) -> Vector:
         """Return the largest expected weighted outcome from the start, for each row of weights."""
