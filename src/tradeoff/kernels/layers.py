@@ -19,6 +19,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 # Below this many states a step is done before a second thread has started.
 THREAD_STATES = 10_000
+# Values that one thread computes in a step at least: with fewer the threads would wait for each other longer.
+THREAD_VALUES = 20_000
 # Threads take states by multiples of this: an arranged layer is sorted within blocks of as many.
 PIECE = 512
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
@@ -112,6 +114,8 @@ def sweep_back(jobs: Sequence[tuple[Sweep, Values, Values]], policy: Array, thre
     are the same in both cases.
     """
     steps, states, _ = policy.shape
+    values = sum(now[0].size for _, now, _ in jobs)
+    threads = min(threads, max(len(jobs), values // THREAD_VALUES))
     if threads <= len(jobs) or states < THREAD_STATES:
         spread(
             lambda run, now, room: run(0, states, now, room, policy), jobs, threads if states >= THREAD_STATES else 1
