@@ -34,7 +34,7 @@ from tradeoff.model import (
 from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies
 from tradeoff.problems.builder import Builder, Options, Texts, check_texts, columns_from_rows
-from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.problems.device import solver_for
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
@@ -104,7 +104,7 @@ class MDP(ScaledProblem):
         self.name = texts.get("name", "mdp")
         self.title, self.about = texts.get("title") or self.name, texts.get("about", "")
         self.wording = Wording(texts.get("describe"))
-        self.solver: Solver = texts.get("solver") or CompiledSolver()
+        self.solver: Solver = texts.get("solver") or solver_for(given)
         self._recent: dict[tuple[int, OptimalPolicy], Deterministic] = {}
         self.evidence: Evidence | None = None  # what a model learned from data rests on
         self.stated_slack = 0.0  # the error of a model that was estimated, in gains, where it is known
