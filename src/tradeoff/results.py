@@ -208,11 +208,12 @@ def _row(cells: Sequence[Any], width: int) -> Row:
     if names["complete"] not in (True, False, "true", "false"):
         raise ValueError(f"complete is {names['complete']!r}")
     complete, stated = names.pop("complete") in (True, "true"), {name: names.pop(name) for name in STATED}
+    found: dict[str, Any] = {name: COLUMNS[name](cell) for name, cell in names.items()}
+    found |= {name: None if share in (None, "") else float(share) for name, share in stated.items()}
     return Row(
         weights=tuple(map(float, cells[1 : 1 + width])),
         complete=complete,
-        **{name: None if share in (None, "") else float(share) for name, share in stated.items()},
-        **{name: COLUMNS[name](cell) for name, cell in names.items()},
+        **found,
     )
 
 

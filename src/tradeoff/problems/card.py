@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -37,7 +36,7 @@ class Card:
             raise ArgumentError(f"a graphics card was asked for, but {reason}")
         import cupy
 
-        self.arrays: ModuleType = cupy
+        self.arrays: Any = cupy
         self._layers: WeakKeyDictionary[Layer, cuda.CardLayer] = WeakKeyDictionary()
         self._one_at_a_time = False
 

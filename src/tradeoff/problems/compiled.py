@@ -51,7 +51,7 @@ class Device(Protocol):
 class Processor:
     """The processor, by compiled kernels."""
 
-    arrays = np
+    arrays: Any = np
 
     def __init__(self) -> None:
         self._arranged: WeakKeyDictionary[Layer, bellman.Arrangement | None] = WeakKeyDictionary()
