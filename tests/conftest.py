@@ -2,6 +2,7 @@ import os
 import random
 import uuid
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import postgresql, processes
+from tradeoff.problems.card import absent
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -30,6 +32,15 @@ slow = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "prin
 settings.register_profile("ci", max_examples=200, derandomize=True, **slow)
 settings.register_profile("dev", max_examples=50, **slow)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+# Tests of a graphics card are not collected where there is none, and the summary says so: they have not passed.
+NO_CARD = "CuPy is not installed" if find_spec("cupy") is None else absent()
+collect_ignore = ["card"] if NO_CARD else []
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if NO_CARD:
+        terminalreporter.write_line(f"not run: tests/card ({NO_CARD})")
 
 
 def pytest_runtest_setup() -> None:

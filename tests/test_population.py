@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -16,11 +17,15 @@ from tests import processes
 from tests.messages import refused
 from tradeoff import population
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.population import Settings, run_user, simulate, user_of
+from tradeoff.model import Reason
+from tradeoff.population import exceeded_statements, run_user, user_of
 from tradeoff.results import Results, Row, Shards, check_out, held, read_results, write_results
 from tradeoff.users import LinearUser, relative_regret
 
 COFFEE = tradeoff.load("coffee")
+# The paper's strategy takes the least time, and what is tested here does not depend on it.
+simulate = partial(population.simulate, strategy="paper")
+Settings = partial(population.Settings, strategy="paper")
 
 
 def timeless(results: Results) -> list[Row]:
@@ -68,7 +73,7 @@ def test_users_are_drawn_uniformly_and_independently() -> None:
     [Settings(seed=3), Settings(error_rate=0.1, seed=5, max_questions=12), Settings(options={"basis": "spanner"})],
     ids=["plain", "errors", "spanner"],
 )
-def test_a_row_alone_is_the_row_of_the_run(settings: Settings) -> None:
+def test_a_row_alone_is_the_row_of_the_run(settings: population.Settings) -> None:
     run = simulate(
         COFFEE, 60, precision=settings.precision, error_rate=settings.error_rate, seed=settings.seed,
         max_questions=settings.max_questions, jobs=1, **settings.options,
@@ -108,7 +113,7 @@ def test_a_back_end_that_returns_everything_at_once_works() -> None:
         "import joblib, tradeoff\n"
         "from tradeoff.population import simulate\n"
         "with joblib.parallel_config(backend='multiprocessing', n_jobs=2):\n"
-        "    print(simulate(tradeoff.load('coffee'), 30).results.questions.tolist())"
+        "    print(simulate(tradeoff.load('coffee'), 30, strategy='paper').results.questions.tolist())"
     )
     done = processes.run([sys.executable, "-c", code], check=True)
     assert json.loads(done.stdout) == simulate(COFFEE, 30, jobs=1).results.questions.tolist()
@@ -120,7 +125,7 @@ def test_regret_is_never_negative_and_small_without_errors() -> None:
     assert run.baseline().min() >= 0.0
     summary = run.summary()
     assert summary.regret.mean < 0.01 < summary.baseline.mean
-    assert summary.complete == 1.0 and summary.bound is None and summary.exceeded == 0
+    assert summary.complete == 1.0 and summary.bound is None and summary.exceeded == {}
     assert 0 < summary.seconds_per_user < 1 and summary.precomputation > 0
     assert summary.questions.p50 <= summary.questions.p95 <= summary.questions.worst
     assert not run.results.errors.any()
@@ -153,7 +158,28 @@ def test_bounds_are_empty_only_where_there_are_none(tmp_path: Path) -> None:
         found = read_results(path)
         assert [found.row(0), found.row(1)] == [results.row(0), results.row(1)]
     header = (tmp_path / "a.csv").read_text().splitlines()[0]
-    assert header == "index,weight_=cmd,weight_regret,questions,regret,complete,reason,bound,errors,seconds"
+    before = "index,weight_=cmd,weight_regret,questions,regret,complete,reason,bound,errors,seconds"
+    assert header == f"{before},robust,likely_worst,likely_regret,target"
+
+
+def test_a_file_of_an_earlier_version_can_be_read(tmp_path: Path) -> None:
+    old = tmp_path / "old.csv"
+    old.write_text(
+        "index,weight_a,questions,regret,complete,reason,bound,errors,seconds\n0,1.0,4,0.5,true,done,0.25,0,0.1\n"
+    )
+    assert read_results(old).row(0) == Row(0, (1.0,), 4, 0.5, True, "done", 0.25, 0, 0.1)
+
+
+def test_statements_that_were_exceeded_are_counted() -> None:
+    row = Row(
+        0, (1.0,), 4, 0.05, True, "done", 0.04, 0, 0.1, robust=0.06, likely_worst=0.04, likely_regret=0.06, target=0.01
+    )
+    reasons = [Reason.VERY_LIKELY_WITHIN, Reason.PROBABLY_UNNOTICED, Reason.PROBABLY_EITHER, "a text"]
+    rows = Results.from_rows([replace(row, index=i, reason=str(reason)) for i, reason in enumerate(reasons)], 1)
+    found = {kind: (one.stated, one.exceeded) for kind, one in exceeded_statements(rows, precision=0.1).items()}
+    assert found == {
+        "proved": (4, 4), "proved with one slip": (4, 0), "very likely": (4, 4), "reason": (3, 1), "average": (1, 0),
+    }  # fmt: skip
 
 
 class Stop(Exception):

@@ -106,8 +106,8 @@ class Served:
         assert self.process is not None
         processes = [self.process.pid]
         with contextlib.suppress(OSError):
-            listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-            processes += [int(child) for child in listed.split()]
+            for listed in Path(f"/proc/{self.process.pid}/task").glob("*/children"):  # any thread may have started one
+                processes += [int(child) for child in listed.read_text().split()]
         total = 0
         for number in processes:
             with contextlib.suppress(OSError):

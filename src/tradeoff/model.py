@@ -219,6 +219,7 @@ class Trajectory:
     actions: tuple[str, ...]
     probability: float
     outcome: Vector
+    through: tuple[str, ...] = ()  # all places that are passed, where the states are only some of them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outcome", frozen_array(self.outcome))
@@ -234,16 +235,14 @@ class Trajectory:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """How a plan's outcomes are distributed: ``points[m, k]`` in the person's units, and how likely each is.
-
-    ``rollouts`` is None where the distribution is exact, otherwise the number of rollouts it was estimated from. ``range``
-    holds the least and the greatest amount of each objective that can happen at all; None where only rollouts were seen.
-    """
+    """How a plan's outcomes are distributed: ``points[m, k]`` in the person's units, and how likely each is."""
 
     points: Matrix
     probabilities: Vector
-    rollouts: int | None = None
-    range: Matrix | None = None  # [2, k]
+    rollouts: int | None = None  # that it was estimated from; None where it is exact
+    range: Matrix | None = (
+        None  # [2, k]: the least and the greatest that can happen; None where only rollouts were seen
+    )
 
     @cached_property
     def mean(self) -> Vector:
@@ -438,7 +437,7 @@ class Recommendation:
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
     target: float | None = None  # the relative regret that the strategy aims for
-    expected_left: float | None = None  # about how many more questions to the target
+    expected_left: float | None = None  # about how many questions are still to come, this one included
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))

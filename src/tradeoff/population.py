@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Recommendation, Vector
+from tradeoff.model import Reason, Recommendation, Vector
 from tradeoff.problem import SAME, Problem
 from tradeoff.results import Results, Row, Shards, check_out, held, write_results
 from tradeoff.strategies import spec_of, start
@@ -43,7 +43,7 @@ class Settings:
     """What decides a row, beside the problem and the user's number."""
 
     precision: float = 0.01
-    strategy: str = "paper"
+    strategy: str = "careful"
     error_rate: float = 0.0
     seed: int = 0
     max_questions: int | None = None
@@ -75,7 +75,7 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
     """Return what asking simulated user number ``index`` comes to: the same row as in any run that has this user.
 
     >>> import tradeoff
-    >>> row = run_user(tradeoff.load("coffee"), 3, Settings(precision=0.01))
+    >>> row = run_user(tradeoff.load("coffee"), 3, Settings(precision=0.01, strategy="paper"))
     >>> row.index, row.complete, row.regret < 0.01
     (3, True, True)
     """
@@ -89,10 +89,14 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
         questions=found.questions,
         regret=relative_regret(problem, user, found.alternative),
         complete=found.complete,
-        reason=found.reason,
+        reason=str(found.reason),
         bound=found.regret_bound,
         errors=user.errors,
         seconds=seconds,
+        robust=found.robust_bound,
+        likely_worst=found.likely_worst,
+        likely_regret=found.likely_regret,
+        target=found.target,
     )
 
 
@@ -222,6 +226,49 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Exceeded:
+    """How often a kind of statement was made, and for how many users it did not hold."""
+
+    stated: int
+    exceeded: int
+
+
+def exceeded_statements(rows: Results, precision: float) -> dict[str, Exceeded]:
+    """Return for each kind of statement how often it was made and did not hold.
+
+    The reason for stopping is one, where it states a limit: the target, what the user notices, or the larger of the two.
+    An average is made once for all users: it is exceeded if they lose more than that on average.
+    """
+    limits = {"proved": rows.bound, "proved with one slip": rows.robust, "very likely": rows.likely_worst}
+    found = {}
+    for kind, limit in (limits | {"reason": _limits(rows, precision)}).items():
+        made = ~np.isnan(limit)
+        if made.any():
+            found[kind] = Exceeded(int(made.sum()), int(np.sum(rows.regret[made] > limit[made] + SAME)))
+    made = ~np.isnan(rows.likely_regret)
+    if made.any():
+        found["average"] = Exceeded(1, int(rows.regret[made].mean() > rows.likely_regret[made].mean() + SAME))
+    return found
+
+
+def _limits(rows: Results, precision: float) -> Vector:
+    """Return what each reason for stopping says is lost at most; a user's best is worth 1, so precision is such a share."""
+    notice, either = np.full(len(rows), precision), np.maximum(rows.target, precision)
+    said = {
+        Reason.PROVED: rows.target,
+        Reason.UNNOTICEABLE: notice,
+        Reason.VERY_LIKELY_WITHIN: rows.target,
+        Reason.VERY_LIKELY_UNNOTICED: notice,
+        Reason.VERY_LIKELY_EITHER: either,
+        Reason.PROBABLY_WITHIN: rows.target,
+        Reason.PROBABLY_UNNOTICED: notice,
+        Reason.PROBABLY_EITHER: either,
+    }
+    unknown = np.full(len(rows), np.nan)
+    return np.array([said.get(reason, unknown)[i] for i, reason in enumerate(rows.reason)])  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
 class Summary:
     """What a run shows; regrets are relative (0.01 is 1% of what the user could have had)."""
 
@@ -231,7 +278,7 @@ class Summary:
     baseline: Spread  # the regret of asking nothing and counting all objectives alike
     complete: float  # share of the users with whom the strategy asked all it wanted
     bound: Spread | None  # the strategy's certificates, where it gives any
-    exceeded: int  # how many certificates were exceeded
+    exceeded: Mapping[str, Exceeded]  # by kind of statement, for those that were made
     seconds_per_user: float  # after the shared precomputation
     precomputation: float  # seconds, once per process
 
@@ -267,7 +314,7 @@ class Population:
             baseline=Spread.of(self.baseline()),
             complete=float(rows.complete.mean()),
             bound=Spread.of(rows.bound[certified]) if certified.any() else None,
-            exceeded=int(np.sum(rows.regret[certified] > rows.bound[certified] + SAME)),
+            exceeded=exceeded_statements(rows, self.settings.precision),
             seconds_per_user=float(rows.seconds.mean()),
             precomputation=self.precomputation,
         )
@@ -278,7 +325,7 @@ def simulate(
     users: int = 1000,
     *,
     precision: float = 0.01,
-    strategy: str = "paper",
+    strategy: str = "careful",
     error_rate: float = 0.0,
     seed: int = 0,
     max_questions: int | None = None,

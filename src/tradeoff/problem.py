@@ -127,6 +127,10 @@ class Presentable(Problem, Protocol):
         """Where states are on a map, by name; empty without a map."""
 
     @property
+    def roads(self) -> Sequence[tuple[str, str]]:
+        """The pairs of places that a map joins, the two ends of all ways first; empty where the model itself says it."""
+
+    @property
     def pictures(self) -> Mapping[str, bytes]:
         """PNG pictures of states, by name; empty without pictures."""
 
@@ -238,6 +242,7 @@ class ScaledProblem(ABC):
     storable: bool = False
     slack: float = 0.0
     places: Mapping[str, tuple[float, float]] = {}
+    roads: Sequence[tuple[str, str]] = ()
     pictures: Mapping[str, bytes] = {}
     wording: Wording = Wording()
     threads: int = 1  # how many threads one call may use; only MDPs use more than one

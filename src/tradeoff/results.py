@@ -29,11 +29,12 @@ FORMAT = "tradeoff-population/1"
 
 SUFFIXES = (".csv", ".parquet")
 
-
+# What a strategy may state of its recommendation; files of earlier versions have only the first of these columns.
+STATED = ("bound", "robust", "likely_worst", "likely_regret", "target")
 # What is known of a user beside their weights: the columns of a file, which has the weights after the first of them.
 COLUMNS: dict[str, type] = {
     "index": int, "questions": int, "regret": float, "complete": bool, "reason": str, "bound": float, "errors": int,
-    "seconds": float,
+    "seconds": float, **dict.fromkeys(STATED[1:], float),
 }  # fmt: skip
 
 
@@ -50,11 +51,15 @@ class Row:
     bound: float | None  # the strategy's own certificate
     errors: int  # wrong answers that this user gave
     seconds: float
+    robust: float | None = None  # what else was stated: the bound with one more wrong answer,
+    likely_worst: float | None = None  # "very likely within",
+    likely_regret: float | None = None  # the average,
+    target: float | None = None  # and what the reason for stopping is about
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Many rows, as columns; ``bound`` is NaN where the strategy gives none."""
+    """Many rows, as columns; what the strategy does not state is NaN."""
 
     index: NDArray[np.int64]
     weights: Matrix
@@ -65,6 +70,10 @@ class Results:
     bound: Vector
     errors: NDArray[np.int64]
     seconds: Vector
+    robust: Vector
+    likely_worst: Vector
+    likely_regret: Vector
+    target: Vector
 
     def __len__(self) -> int:
         return len(self.index)
@@ -75,8 +84,13 @@ class Results:
         given = list(rows)
         found: dict[str, Any] = {name: [getattr(row, name) for row in given] for name in COLUMNS}
         found["reason"] = tuple(map(sys.intern, found["reason"]))
-        found["bound"] = [math.nan if bound is None else bound for bound in found["bound"]]
-        columns = {name: np.array(found[name], dtype=kind) for name, kind in COLUMNS.items() if kind is not str}
+        for name in STATED:
+            found[name] = [math.nan if share is None else share for share in found[name]]
+        columns: dict[str, Any] = {
+            name: np.array(found[name], dtype=np.int64 if kind is int else kind)
+            for name, kind in COLUMNS.items()
+            if kind is not str
+        }
         weights = np.array([row.weights for row in given], dtype=float).reshape(len(given), objectives)
         return cls(**found | columns, weights=weights)
 
@@ -92,7 +106,8 @@ class Results:
     def row(self, position: int) -> Row:
         """Return one row."""
         cells: dict[str, Any] = {name: kind(getattr(self, name)[position]) for name, kind in COLUMNS.items()}
-        cells["bound"] = None if math.isnan(cells["bound"]) else cells["bound"]
+        for name in STATED:
+            cells[name] = None if math.isnan(cells[name]) else cells[name]
         return Row(weights=tuple(self.weights[position].tolist()), **cells)
 
 
@@ -112,7 +127,7 @@ def check_out(path: str | Path) -> Path:
     if out.suffix.lower() not in SUFFIXES:
         raise ArgumentError(f"results are written to files ending in {' or '.join(SUFFIXES)}, not to {str(out)!r}")
     if not out.absolute().parent.is_dir():
-        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; create it, or write elsewhere")
     if out.is_dir():
         raise ArgumentError(f"{str(out)!r} is a folder; name a file for the results")
     if out.suffix.lower() == ".parquet":
@@ -142,7 +157,7 @@ def write_results(results: Results, objectives: Sequence[str], path: str | Path,
     arrays: list[Any] = [results.index, *results.weights.T]
     for name in AFTER:
         column = getattr(results, name)
-        missing = np.isnan(column) if name == "bound" else None
+        missing = np.isnan(column) if name in STATED else None
         arrays.append(arrow.array(column, mask=missing))
     names = columns_of(objectives)
     table = arrow.Table.from_arrays([arrow.array(a) if isinstance(a, np.ndarray) else a for a in arrays], names=names)
@@ -178,6 +193,9 @@ def read_results(path: str | Path) -> Results:
         else:
             with source.open(newline="", encoding="utf-8") as file:
                 names, *cells = csv.reader(file)
+        if names[-1] == "seconds":  # by an earlier version
+            cells = [(*cell, *[None] * len(STATED[1:])) for cell in cells]
+            names = [*names, *STATED[1:]]
         width = len(names) - len(COLUMNS)
         return Results.from_rows((_row(cell, width) for cell in cells), width)
     except (ValueError, IndexError, TypeError, csv.Error) as error:
@@ -189,12 +207,13 @@ def _row(cells: Sequence[Any], width: int) -> Row:
     names = dict(zip(COLUMNS, [cells[0], *cells[1 + width :]], strict=True))
     if names["complete"] not in (True, False, "true", "false"):
         raise ValueError(f"complete is {names['complete']!r}")
-    complete, bound = names.pop("complete") in (True, "true"), names.pop("bound")
+    complete, stated = names.pop("complete") in (True, "true"), {name: names.pop(name) for name in STATED}
+    found: dict[str, Any] = {name: COLUMNS[name](cell) for name, cell in names.items()}
+    found |= {name: None if share in (None, "") else float(share) for name, share in stated.items()}
     return Row(
         weights=tuple(map(float, cells[1 : 1 + width])),
         complete=complete,
-        bound=None if bound in (None, "") else float(bound),
-        **{name: COLUMNS[name](cell) for name, cell in names.items()},
+        **found,
     )
 
 
@@ -223,7 +242,7 @@ def check_picture(path: str | Path) -> Path:
     if out.suffix.lower() not in PICTURES:
         raise ArgumentError(f"pictures are written to files ending in {', '.join(PICTURES)}, not to {str(out)!r}")
     if not out.absolute().parent.is_dir():
-        raise ArgumentError(f"the folder of {str(out)!r} does not exist; make it, or write somewhere else")
+        raise ArgumentError(f"the folder of {str(out)!r} does not exist; create it, or write elsewhere")
     _matplotlib()
     return out
 

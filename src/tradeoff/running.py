@@ -70,6 +70,6 @@ class Run:
             assert found is not None
             # A strategy counts the answers it has used; everywhere else they go by their numbers in the log.
             used = [number for number, _, _ in self.used]
-            doubtful = tuple(sorted(used[place - 1] for place in found.doubtful if place <= len(used)))
+            doubtful = tuple(sorted(used[number - 1] for number in found.doubtful if number <= len(used)))
             self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
         return self._found

@@ -43,12 +43,13 @@ class Wording:
                 )
 
     def parts(self, state: str) -> dict[str, str]:
-        """Return the phrase of each variable of a state, in the order of its name."""
+        """Return the phrase of each variable of a state, in the order of the phrases: what says most comes first."""
         for pattern in self._patterns:
             found = pattern.fullmatch(state)
             if found is not None:
                 values = found.groupdict()
-                return {name: self._phrase(name, values) for name in values}
+                order = [name for name in self.description if name in values]
+                return {name: self._phrase(name, values) for name in dict.fromkeys([*order, *values])}
         return {"": state} if self._patterns else _plain_parts(state)
 
     def _phrase(self, name: str, values: Mapping[str, str]) -> str:
@@ -61,10 +62,24 @@ class Wording:
         """Return a state as a person reads it."""
         return ", ".join(self.parts(state).values())
 
-    def step(self, number: int) -> str:
-        """Return a step, counted from 1, as a person reads it."""
+    def steps(self, numbers: Sequence[int]) -> str:
+        """Return some steps, counted from 1 and increasing, as a person reads them.
+
+        >>> Wording().steps([3]), Wording({"step": "in quarter {step}"}).steps([1, 2, 3, 5])
+        ('at step 3', 'in quarter 1 to 3 and 5')
+        """
+        runs: list[list[int]] = []
+        for number in numbers:
+            if runs and number == runs[-1][-1] + 1:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        said = [
+            f"{run[0]}" if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs
+        ]
         template = self.description.get(STEP)
-        return template.replace("{step}", f"{number:,}") if isinstance(template, str) else f"at step {number:,}"
+        words = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+        return (template if isinstance(template, str) else "at step {step}").replace("{step}", words)
 
 
 def _pattern(template: str) -> re.Pattern[str]:

@@ -143,7 +143,7 @@ def test_a_study_from_the_first_command_to_the_data(folder: Path) -> None:
     assert load("in-csv/problem.npz").fingerprint == load("dependent").fingerprint
     fine("study", "export", "mine")
     assert Path("mine.zip").exists()
-    refused(2, "mine.zip exists already", "study", "export", "mine")
+    refused(2, "mine.zip already exists", "study", "export", "mine")
 
 
 def table_rows(data: bytes, kind: str) -> list[Any]:
@@ -185,7 +185,7 @@ def test_what_is_typed_wrong_is_said_in_one_line_and_changes_nothing(folder: Pat
     fine("study", "create", "mine", "dependent", *PAPER)
     before = Path("tradeoff.db").read_bytes()
     create = ("study", "create", "other", "dependent", *PAPER)
-    refused(2, "there is a study 'mine' already", "study", "create", "mine", "dependent", *PAPER)
+    refused(2, "study 'mine' already exists", "study", "create", "mine", "dependent", *PAPER)
     for words in (("export", "nobody"), ("serve", "nobody"), ("list", "--links", "nobody")):
         assert "mine" in refused(2, "there is no study 'nobody'", "study", *words)
     refused(2, "cannot be called", "study", "create", "My Study", "dependent")
@@ -326,7 +326,7 @@ def test_it_ends_when_told_to_with_a_note(folder: Path, how: signal.Signals) -> 
             server.process.send_signal(how)  # with a connection still open
             assert server.process.wait(processes.PATIENCE) == 0
         said = server.output.read_text(encoding="utf-8")
-        assert "Everything is kept; the same command continues." in said and "Traceback" not in said
+        assert "Everything is saved; the same command continues." in said and "Traceback" not in said
     assert not (folder / "tradeoff.db-wal").exists()  # all of it is in the one file
     assert json.loads(fine("study", "list", "--json").stdout)[0]["answers"] == 1
 

@@ -47,13 +47,22 @@ def test_the_table_and_the_files(tmp_path: Path) -> None:
 
 def test_json_agrees_with_the_library_and_the_rows(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
-    done = run("coffee", "--users", "40", "--precision", "0.05", "-o", "basis=spanner", "-o", "skip_implied=False",
+    done = run("coffee", "--users", "40", "--precision", "0.05", "--strategy", "paper", "-o", "basis=spanner",
+               "-o", "skip_implied=False",
                "--error-rate", "0.1", "--max-questions", "15", "--seed", "3", "--jobs", "1", "--out", str(out),
                "--json")  # fmt: skip
     found = json.loads(done.output)
     options = {"basis": "spanner", "skip_implied": False}
     expected = population.simulate(
-        tradeoff.load("coffee"), 40, precision=0.05, error_rate=0.1, max_questions=15, seed=3, jobs=1, **options
+        tradeoff.load("coffee"),
+        40,
+        precision=0.05,
+        strategy="paper",
+        error_rate=0.1,
+        max_questions=15,
+        seed=3,
+        jobs=1,
+        **options,
     )
     assert rows(read_results(out)) == rows(expected.results)
     assert found["questions"]["mean"] == expected.results.questions.mean()

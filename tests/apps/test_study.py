@@ -207,7 +207,7 @@ def test_a_backup_overwrites_nothing_and_leaves_nothing_half(folder: Path) -> No
     answered(1)
     (folder / "there.db").write_bytes(b"mine")
     refused = run("study", "backup", "there.db")
-    assert refused.exit_code == 2 and "exists already" in refused.stderr and Path("there.db").read_bytes() == b"mine"
+    assert refused.exit_code == 2 and "already exists" in refused.stderr and Path("there.db").read_bytes() == b"mine"
     assert run("study", "backup", "nowhere/copy.db").exit_code == 4
     missing = run("study", "backup", "copy.db", "--store", "sqlite:///other.db")
     assert missing.exit_code == 4 and "there is no database other.db" in missing.stderr

@@ -133,7 +133,8 @@ def test_a_question_shows_both_sides_in_units_and_can_be_answered_without_script
         outcomes = [problem.outcome(side.value) for side in (question.first, question.second)]
         for objective, *both in zip(problem.objectives, *outcomes, strict=True):
             assert all(text in page.text for text in amount_pair(objective, *both)), (objective.name, both)
-        assert page.all("progress") == [{"aria-labelledby": "progress", "value": "2", "max": "11"}]
+        (bar,) = page.all("progress")
+        assert bar["value"] == "2" and 3 <= int(bar["max"]) <= 11  # as many as are expected
         assert 'class="certificate"' in html
 
 
@@ -215,7 +216,7 @@ def test_a_result_says_what_why_and_how_sure(name):
     answers = [as_shown(*record, "second") for record in interview.answers]
     html = result(problem, interview.recommendation, answers)
     page = checked(html)
-    for part in ("say", "counted", "importance", "thanks", "amounts"):
+    for part in ("say", "importance", "thanks", "amounts"):
         assert f'class="{part}"' in html, part
     assert {"plan", "matters", "sure"} <= {attrs.get("id") for attrs in page.all("h2")}
     assert "/log" in {attrs.get("href") for attrs in page.all("a")}

@@ -264,3 +264,48 @@ def test_notebooks_show_a_lottery_of_the_public_library_as_a_table() -> None:
     coffee = tradeoff.load("coffee")
     (best,) = coffee.best([[1, 0, 0, 0, 0]])
     assert str(coffee.show(best)._repr_html_()).startswith("<table")
+
+
+def roads_of(drawing: str, name: str) -> set[str]:
+    """Return the pieces of the path of this class."""
+    found = re.search(rf'<path class="{name}" d="([^"]*)"', drawing)
+    return set(re.findall(r"M[^M]*", found[1])) if found else set()
+
+
+def test_one_map_shows_where_two_plans_differ() -> None:
+    trip = tradeoff.load("commute")
+    layout = map_layout(trip)
+    assert layout is not None
+    drive = ["home", "at the highway ramp", "on the free highway", "at the airport"]
+    ride = ["home", "at the subway station", "in a half-empty subway", "at the airport"]
+    found = svg.compared_map(layout, [drive], [ride])
+    assert found is not None
+    drawing, words = found
+    assert "Only A" in words and roads_of(drawing, "l0 way") and roads_of(drawing, "l1 way")
+    assert not roads_of(drawing, "l0 way") & roads_of(drawing, "l1 way") and not roads_of(drawing, "way both")
+    both = svg.compared_map(layout, [drive, ride], [ride])
+    assert both is not None and roads_of(both[0], "way both") == roads_of(drawing, "l1 way")
+    assert roads_of(both[0], "l0 way") == roads_of(drawing, "l0 way") and not roads_of(both[0], "l1 way")
+    same = svg.compared_map(layout, [drive], [drive])
+    assert same is not None and "the same ways" in same[1]
+    assert svg.compared_map(layout, [["nowhere"]], [["nowhere"]]) is None
+
+
+def test_dots_are_twenty() -> None:
+    from tradeoff.presentation.risk import risks
+
+    trip = tradeoff.load("commute")
+    (best,) = trip.best([[1, 1, 1, 1, 1]])
+    for risk in risks(trip.show(best)):
+        drawing = svg.quantile_dots(risk)
+        chances = re.search(r'class="chances"[^>]* d="([^"]*)"', drawing)
+        assert chances is not None and chances[1].count("M") == 20
+        assert risk.words in drawing
+
+
+def test_tiles_are_not_labelled_with_their_coordinates() -> None:
+    names = [f"row {r}, column {c}" for r in range(3) for c in range(3)]
+    rows = [(names[i], "go", 1.0, names[(i + 1) % 9], 1.0) for i in range(9)]
+    places = {name: (float(i % 3), -float(i // 3)) for i, name in enumerate(names)}
+    layout = map_layout(MDP.from_rows(rows, horizon=9, start=names[0], places=places))
+    assert layout is not None and layout.tile and not any(layout.labels)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import tradeoff
-from tradeoff.model import NOTHING, Alternative, Answer, Objective, Question, Recommendation
+from tradeoff.model import NOTHING, Alternative, Answer, Objective, Question, Reason, Recommendation
 from tradeoff.presentation import sentences
+from tradeoff.presentation.certainty import certainty, certificate, reason_words
 from tradeoff.presentation.problems import extent, notes
-from tradeoff.presentation.result import answer_lines, as_shown, because_words, certainty, certificate, result, what_ifs
+from tradeoff.presentation.result import answer_lines, as_shown, because_words, result, what_ifs
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import what_if
@@ -28,61 +29,84 @@ def recommended(**more: object) -> Recommendation:
     [
         (None, ""),
         (1.0, ""),
-        (0.04, "Within 4% of the best plan for you, whatever you would answer next."),
-        (0.0401, "Within 5% of the best plan for you, whatever you would answer next."),
-        (0.00123, "Within 0.2% of the best plan for you, whatever you would answer next."),
-        (0.0, "No plan is better for you, whatever you would answer next."),
+        (0.04, "If your answers are right, at most 4% is lost."),
+        (0.0401, "If your answers are right, at most 5% is lost."),
+        (0.00123, "If your answers are right, at most 0.2% is lost."),
+        (0.0, "If your answers are right, no plan is better for you."),
     ],
 )
 def test_the_certificate_is_rounded_up(bound: float | None, line: str) -> None:
     assert certificate(Recommendation(WORTH, [1.0], 3, "", regret_bound=bound)) == line
 
 
-def test_the_certificate_says_what_is_likely_and_how_much_is_left() -> None:
-    known = {"regret_bound": 0.1, "likely_worst": 0.02, "target": 0.01, "expected_left": 0.3}
-    assert certificate(Recommendation(WORTH, [1.0], 3, "", complete=False, **known)) == (
-        "Within 10% of the best plan for you, whatever you would answer next, and very likely within 2%; "
-        "about 1 more question to 1%."
-    )
+def test_what_is_proved_names_what_it_takes_for_granted() -> None:
+    aside = Recommendation(WORTH, [1.0], 3, "", regret_bound=0.02, doubtful=(2,))
+    assert certificate(aside) == "If your other answers are right, at most 2% is lost."
+    assert certificate(Recommendation(WORTH, [1.0], 0, "", regret_bound=0.02)) == "At most 2% is lost."
 
 
 def test_three_levels_of_certainty() -> None:
-    said = certainty(SHOP, recommended(regret_bound=0.02, robust_bound=0.1, likely_regret=0.003))
-    assert said[1:] == [
-        "Even if any one of your answers were a slip, at most 10% would be lost.",
+    known = {"regret_bound": 0.02, "robust_bound": 0.1, "likely_worst": 0.05, "likely_regret": 0.003}
+    assert certainty(SHOP.reference_name, recommended(**known)) == [
+        "Very likely within 5% of the best plan for you, slips allowed for.",
         "For people who answer as you did, about 0.3% is lost on average.",
+        "If your answers are right, at most 2% is lost.",
+        "Even if any one of your answers were a slip, at most 10% would be lost.",
         "Percentages are of what the best plan for you gains over “the worst of everything”.",
     ]
-    assert certainty(SHOP, recommended()) == []
+    assert certainty(SHOP.reference_name, recommended()) == []
 
 
-def test_the_reason_given_is_no_surer_than_the_answers_allow() -> None:
-    sure = recommended(importance=np.array([[0.5, 0.7], [0.2, 0.4], [0.0, 0.2]]))
-    unsure = recommended(importance=np.array([[0.1, 0.7], [0.2, 0.8], [0.0, 0.2]]))
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_words(reason: Reason) -> None:
+    words = reason_words(recommended(reason=reason, target=0.05))
+    assert words and "{" not in words and "the person" not in words
+    assert ("5%" in words) == ("target" in reason)
+    assert reason_words(recommended(reason=str(reason), target=0.05)) == words  # as an old file or a log has it
+
+
+def test_because_is_said_only_where_the_bands_show_it() -> None:
+    sure = recommended(importance=np.array([[0.5, 0.7], [0.2, 0.25], [0.0, 0.2]]))
     assert because_words(SHOP, sure) == (
-        "speed matters about twice as much as range, and looks seems to matter less",
-        "Counted for the whole way from the worst to the best that is possible: speed from 0 to 10, range from 0 to 10.",
+        "speed matters most, at least twice as much as range",
+        "Counted for the whole way from the worst to the best that is possible: speed from 0 to 10, range from 0 to 10, "
+        "looks from 3 to 4.",
     )
-    assert "probably matters" in because_words(SHOP, unsure)[0]
-    assert "probably matters" in because_words(SHOP, recommended())[0]
-    assert because_words(SHOP, recommended(questions=0)) == ("", "")
+    partly = recommended(importance=np.array([[0.3, 0.7], [0.2, 0.6], [0.0, 0.2]]))
+    assert because_words(SHOP, partly)[0] == "speed matters more than looks"
+    unsure = recommended(importance=np.array([[0.1, 0.7], [0.1, 0.8], [0.0, 0.2]]))
+    for nothing in (unsure, recommended(), recommended(questions=0, importance=sure.importance)):
+        assert because_words(SHOP, nothing) == ("", "")
 
 
-def test_a_range_of_importance_is_rounded_outwards() -> None:
-    assert sentences.importance_range(0.123, 0.456) == "anything from 12% to 46% fits your answers"
-    assert sentences.importance_range(0.0, 1.0) == "your answers leave this open"
+def test_a_length_is_what_to_expect_and_not_the_most() -> None:
+    assert sentences.progress(1, 30, 6.3) == "Question 1 of about 6"
+    assert sentences.progress(4, 27, 4.2) == "Question 4, about 3 more"
+    assert sentences.progress(4, 2, 9.0) == "Question 4, about 1 more"  # a budget leaves no more
+    assert sentences.bar_length(3, 27, 4.2) == 7 and sentences.bar_length(3, 2, 4.2) == 5
+    assert sentences.bar_length(3, None, None) is None
+
+
+def test_no_number_where_importance_was_left_open() -> None:
+    ranges = np.array([[0.5, 0.7], [0.0, 1.0], [0.0, 0.4]])
+    found = recommended(importance=ranges, unidentified=("looks",))
+    rows = result(SHOP, found, SHOP.show(found.alternative), finished=True).importance
+    assert [row.words for row in rows] == ["50% to 70%", sentences.NOT_KNOWN, sentences.LEFT_OPEN]
+    assert [row.band is None for row in rows] == [False, True, True]
 
 
 def test_a_result() -> None:
     found = recommended(runner_up=SHOP.alternative(1), doubtful=(2,), unidentified=("looks",))
     shown = result(SHOP, found, SHOP.show(found.alternative), finished=True)
     assert shown.heading == "The best plan for you"
-    assert shown.sentence.startswith("We would recommend “fast”, because to you, speed probably matters")
+    assert shown.sentence == "We would recommend “fast”."
     assert shown.reason == "3 questions: done."
-    assert shown.runner_up == "The next best plan for you would mean: speed 10 less, range 10 more, looks 1 more."
+    assert (
+        shown.runner_up == "The next best plan for you, “far”, would mean: speed 10 less, range 10 more, looks 1 more."
+    )
     assert shown.left_open == "How much these matter to you was left open, because it makes no difference here: looks."
     assert (shown.lead, shown.average, shown.doubtful) == ("", "", (2,))
-    assert [row.words for row in shown.importance] == ["", "", sentences.LEFT_OPEN]
+    assert [row.words for row in shown.importance] == [sentences.NOT_KNOWN, sentences.NOT_KNOWN, sentences.LEFT_OPEN]
     early = result(SHOP, recommended(questions=1), SHOP.show(found.alternative), finished=False)
     assert early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
 

@@ -192,7 +192,7 @@ def test_a_model_that_would_not_fit_is_refused_before_it_is_built(monkeypatch: p
 
 def test_amounts_too_large_to_add_up_are_named() -> None:
     rows = [("a", "x", 1, "a", [1e308, 1]), ("a", "y", 1, "a", [-1e308, 2])]
-    with pytest.raises(ProblemError, match="'objective 1' are too large to be added up"):
+    with pytest.raises(ProblemError, match="'objective 1' are too large to add up"):
         MDP.from_rows(rows, horizon=5, start="a").best([[1, 1]])
     with pytest.raises(ProblemError, match="'objective 1' are too large"):
         Catalogue([[1e308, 1], [-1e308, 2]]).best([[1, 1]])
@@ -296,7 +296,7 @@ BAD_ARRAYS = [
     ([[[1.5, -0.5]], [[0, 1]]], r"state '0', action '0' is -0.5, which is negative"),
     ([[[np.nan, 1]], [[0, 1]]], r"\(0, 0, 0\) is nan"),
     ([[[np.inf, 1]], [[0, 1]]], r"is inf"),
-    ([[0.5, 0.5], [0, 1]], r"shape \(2, 2\); expected is \[states, actions, states\]"),
+    ([[0.5, 0.5], [0, 1]], r"shape \(2, 2\); expected \[states, actions, states\]"),
     ([[[0.5, 0.5]], [[1]]], r"must be a full array of numbers"),
     (np.zeros((0, 1, 0)), r"shape \(0, 1, 0\)"),
 ]
@@ -357,7 +357,7 @@ def test_rewards_must_be_finite(bad: float) -> None:
 
 def test_an_action_said_to_be_available_needs_transitions() -> None:
     transitions = np.array([[[0.5, 0.5], [0, 0]], [[0, 1.0], [0, 1]]])
-    with pytest.raises(ProblemError, match="state '0', action '1' is said to be available, but has no transitions"):
+    with pytest.raises(ProblemError, match="state '0', action '1' is marked as available but has no transitions"):
         MDP.from_arrays(transitions, np.ones((2, 2, 1)), horizon=1, available=np.ones((2, 2)))
 
 

@@ -13,8 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.models import random_arrays
 from tests.problems.test_mdp import random_stochastic
+from tests.processes import EXCUSE
 from tradeoff import MDP, Mixture, load
-from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.errors import ArgumentError
+from tradeoff.problems.card import absent
+from tradeoff.problems.compiled import CompiledSolver, Processor
 from tradeoff.problems.textbook import TextbookSolver
 
 seeds = st.integers(0, 2**32 - 1)
@@ -123,3 +126,19 @@ def test_many_steps_with_a_narrow_range_are_not_called_exact() -> None:
     )
     long = make.replace(horizon=100_000)
     assert make.slack < 1e-7 < long.slack
+
+
+def test_a_small_model_is_solved_on_the_processor_and_unknown_devices_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert isinstance(load("commute").solver.device, Processor)
+    monkeypatch.setenv("TRADEOFF_DEVICE", "tpu")
+    with pytest.raises(ArgumentError, match="auto, cpu, gpu"):
+        load("commute")
+
+
+@pytest.mark.skipif(not absent(), reason=EXCUSE)
+def test_a_card_that_is_asked_for_and_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEOFF_DEVICE", "gpu")
+    with pytest.raises(ArgumentError, match="graphics card"):
+        load("commute")

@@ -302,7 +302,7 @@ def test_deadlocks_stay_where_they_are_and_are_noted(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no number of steps of its own.*horizon=20"),
+        ({}, "does not set a number of steps.*horizon=20"),
         ({"horizon": "ten"}, "horizon is 'ten'"),
         ({"horizon": 5}, "leaves the constants N open; give them values with constants=N=1"),
         ({"horizon": 5, "constants": "N=3,M=2"}, "'M' is not one that workshop.prism leaves open; those are: N"),

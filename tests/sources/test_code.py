@@ -166,5 +166,5 @@ def test_every_command_knows_point_sets(here: Path) -> None:
 
 
 def test_a_point_set_is_not_written_to_a_file(here: Path) -> None:
-    with pytest.raises(ProblemError, match="only its program knows"):
+    with pytest.raises(ProblemError, match="exists only in the program"):
         tradeoff.save(load("python:packing_list:problem"), here / "problem.toml")

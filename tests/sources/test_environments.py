@@ -311,7 +311,7 @@ class Unkept(Walk):
 
 
 def test_what_saving_cannot_find_is_noticed() -> None:
-    with pytest.raises(NotExactError, match="tried out"):
+    with pytest.raises(NotExactError, match="exploration"):
         enumerate_states(Unkept(DRAWS["random"]), range(2), 6)
     assert "estimate" in tradeoff.load(Unkept(DRAWS["random"]), horizon=6, episodes=50).notes[0]
 
@@ -423,7 +423,7 @@ def test_a_whole_interview_from_the_command_line() -> None:
         ("gym:FrozenLake-v1", {"kwargs": "slippery"}, ArgumentError, "is_slippery=false"),
         ("gym:FrozenLake-v1", {"kwargs": "no_such=1"}, ProblemError, "no_such"),
         ("gym:FrozenLake-v1", {"kwargs": "map_name=9x9"}, ProblemError, "KeyError: '9x9'; check its name and kwargs"),
-        ("gym:CartPole-v1", {"method": "exact"}, ProblemError, "and not be estimated either"),
+        ("gym:CartPole-v1", {"method": "exact"}, ProblemError, "nor can it be estimated"),
         ("gym:CartPole-v1", {"method": "rollouts"}, ProblemError, "CartPole-v1 cannot be estimated"),
         ("gym:FrozenLake-v1", {"episodes": "few"}, ArgumentError, "episodes"),
         ("gym:FrozenLake-v1", {"colour": "red"}, ArgumentError, "colour"),

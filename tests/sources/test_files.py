@@ -275,12 +275,12 @@ def test_an_npz_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: p
 
 
 def test_sources_that_do_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="no bundled problem of that name; bundled are coffee, commute"):
+    with pytest.raises(ProblemError, match=r"no bundled problem of that name.*coffee, commute"):
         load("comute")
     with pytest.raises(ProblemError, match="is a folder"):
         load(tmp_path)
     (tmp_path / "x.yaml").write_text("")
-    with pytest.raises(ProblemError, match=r"ending in '.yaml' are not known"):
+    with pytest.raises(ProblemError, match=r"ending in '.yaml' are not supported"):
         load(tmp_path / "x.yaml")
     with pytest.raises(ProblemError, match=r"not to '\.pkl'"):
         save(load("dependent"), tmp_path / "x.pkl")

@@ -228,7 +228,7 @@ def test_npz_arrays(tmp_path: Path, stored: dict[str, Any]) -> None:
     assert "type" in refused(path, packed(stored | {"prob_0": np.array("x")}))
     states = len(stored["start"])
     for numbers in (np.zeros(states, dtype=np.int64), np.arange(2 * states).reshape(-1, 2)):
-        assert "no list of different numbers" in refused(path, packed(stored | {"state_numbers": numbers}))
+        assert "not a list of distinct numbers" in refused(path, packed(stored | {"state_numbers": numbers}))
     pointers = stored["state_ptr_0"].copy()
     pointers[1:4] = [2**31 - 1, -(2**31), -1]
     assert "negative" in refused(path, packed(stored | {"state_ptr_0": pointers}))

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -360,7 +361,7 @@ def easy(**last: Any) -> Any:
         (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
         (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
         (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
-        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has circles"),
+        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has cycles"),
         (easy(length=-1), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\) has length -1, which is below 0, and"),
         (easy(length="50 mph"), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\), attribute 'length': '50 mph' is not a"),
         (easy(length="['1', '2']"), {}, ProblemError, "is not a number"),
@@ -390,7 +391,7 @@ def test_amounts_too_large_to_be_added_up_are_refused() -> None:
     graph = easy(length=1.7e308)
     graph.edges["a", "b"]["length"] = 1.7e308
     for objectives in ("length", "length,time"):
-        with pytest.raises(ProblemError, match="too large to be added up"):
+        with pytest.raises(ProblemError, match="too large"):
             tradeoff.load(graph, **EASY | {"objectives": objectives}).best(np.ones((1, objectives.count(",") + 1)))
 
 
@@ -408,7 +409,7 @@ def test_a_place_finds_the_nearest_node_and_says_how_far() -> None:
     [
         ("400,50.8", "its longitude, 400, is not between -180 and 180 degrees; x is the longitude and y the latitude"),
         ("4.3,-91", "its latitude, -91, is not between -90 and 90"),
-        ("50.8,4.3", "m away from the nearest node, further than the whole network is wide .* x is the longitude"),
+        ("50.8,4.3", "m away from the nearest node, farther than the whole network is wide .* x is the longitude"),
         ("4.3,50.83", r"2,332 m away from the nearest node, .* \(1,315 m: x is 4.3 to 4.31, y is 50.8 to 50.81\)"),
     ],
 )
@@ -427,7 +428,7 @@ def test_places_in_other_units_may_be_large_but_not_far_away() -> None:
         graph.add_node(node, x=x, y=y)
     assert tradeoff.load(graph, **EASY | {"origin": "390,480"}).title.endswith("from a to c")
     for place in ("0,0", "1e308,-1e308"):
-        with pytest.raises(ArgumentError, match="further than the whole network is wide"):
+        with pytest.raises(ArgumentError, match="farther than the whole network is wide"):
             tradeoff.load(graph, **EASY | {"origin": place})
     for node in graph.nodes:
         graph.add_node(node, x=1.0, y=1.0)  # of no extent, so that nothing is known about what is far
@@ -589,3 +590,21 @@ def test_a_city_of_thousands_of_nodes_is_interactive(benchmark: Any, tmp_path: P
     begin = time.process_time()
     problem.best(np.random.default_rng(0).dirichlet(np.ones(3), 300))
     assert time.process_time() - begin < 2  # a hundred times what looking them up takes, less than solving them anew
+
+
+def test_routes_have_a_map_without_a_horizon() -> None:
+    from tradeoff.presentation.maps import map_layout
+    from tradeoff.presentation.plans import plan_names
+
+    path = Path(__file__).parents[2] / "docs/how-to/data/town.graphml"
+    routes = tradeoff.load(str(path), origin="A1", destination="E5", objectives="length,travel_time")
+    layout = map_layout(routes)
+    assert layout is not None and layout.roads
+    for best in routes.best([[1, 0], [0, 1]]):
+        (told,) = routes.show(best).trajectories
+        drawn = layout.route(told.through)
+        assert told.through[0] == told.states[0] == "A1" and told.through[-1] == told.states[-1] == "E5"
+        assert set(told.states) <= set(told.through)
+        assert all(tuple(sorted(pair)) in layout.roads for pair in pairwise(drawn))  # along roads, not across
+    one, other = plan_names(routes, *routes.best([[1, 0], [0, 1]]))
+    assert one != other and max(len(one), len(other)) < 60

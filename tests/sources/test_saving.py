@@ -123,3 +123,38 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path, suffix: str) -> N
 def test_files_are_utf8_everywhere(tmp_path: Path) -> None:
     save(Catalogue([[1], [2]], [Objective("größe", "€")], title="Ä"), tmp_path / "x.toml")
     assert "größe" in (tmp_path / "x.toml").read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ["vacuum", "portfolio", "coffee"])
+def test_descriptions_survive_and_identify_nothing(tmp_path: Path, suffix: str, name: str) -> None:
+    problem = load(name)
+    save(problem, tmp_path / f"model{suffix}")
+    again = load(tmp_path / f"model{suffix}")
+    assert [o.description for o in again.objectives] == [o.description for o in problem.objectives]
+    assert all(o.description for o in again.objectives)
+    assert again.wording.description == problem.wording.description
+    assert again.fingerprint == problem.fingerprint
+    plain = type(problem.objectives[0])(
+        problem.objectives[0].name, problem.objectives[0].unit, problem.objectives[0].goal
+    )
+    assert plain == problem.objectives[0] and repr(plain) == repr(problem.objectives[0])
+
+
+@pytest.mark.parametrize(
+    ("describe", "complaint"),
+    [
+        ({"states": "{a"}, "no variable"),
+        ({"states": "{a}", "b": "x"}, "in none"),
+        ({"states": "{a}", "a": "{z}"}, "exist"),
+    ],
+)
+def test_a_description_that_says_nothing_is_refused(tmp_path: Path, describe: dict[str, str], complaint: str) -> None:
+    document = {
+        "format": "tradeoff-problem/1", "kind": "mdp", "horizon": 1, "start": "a", "ends": ["b"],
+        "transitions": [["a", "go", 1, "b", 1]], "objectives": [{"name": "x"}], "describe": describe,
+    }  # fmt: skip
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match=complaint):
+        load(path)

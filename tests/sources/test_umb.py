@@ -340,10 +340,10 @@ def counted(key: str, value: object) -> dict[str, Any]:
         (counted("#branches", 6), "branch-to-target.bin has 40 bytes, but 6 entries of 8 bytes"),
         (counted("#choice-actions", 1), "names action 1, but there are 1"),
         (system(branch_probability_type={"type": "double-interval"}), "probabilities are intervals"),
-        (system(branch_probability_type={"type": "double", "size": 32}), "not a kind of number"),
+        (system(branch_probability_type={"type": "double", "size": 32}), "not a supported kind of number"),
         (system(branch_probability_type={"type": "rational"}), "5 fractions of 16 bytes"),
-        (system(branch_probability_type="double"), "not a kind of number"),
-        (system(branch_probability_type=None), "not said how likely"),
+        (system(branch_probability_type="double"), "not a supported kind of number"),
+        (system(branch_probability_type=None), "no probabilities"),
         ({**small()[0], "annotations": {}}, "no reward structures"),
         ({**small()[0], "annotations": {"rewards": {"r9": {"applies-to": ["choices"], "type": {"type": "double"}}}}},
          "'annotations/rewards/r9/choices/values.bin' is missing"),
@@ -523,7 +523,7 @@ def test_no_damage_makes_it_crash(tmp_path_factory: Any, flips: list[tuple[int, 
 
 def test_the_horizon_must_be_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.umb", *small())
-    with pytest.raises(ArgumentError, match="no number of steps of its own"):
+    with pytest.raises(ArgumentError, match="does not set a number of steps"):
         tradeoff.load(path)
     with pytest.raises(ArgumentError, match="horizon is 0"):
         tradeoff.load(path, horizon=0)

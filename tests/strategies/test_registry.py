@@ -92,3 +92,8 @@ def test_an_entry_point_that_is_no_strategy_is_named(tmp_path: Path, monkeypatch
     installed(tmp_path, "nonsense = 3\n", "my_strategies:nonsense", monkeypatch)
     with pytest.raises(ArgumentError, match="the entry point 'mine' of my-strategies is 3"):
         spec_of("mine")
+
+
+def test_a_strategy_may_name_an_option_that_asks_fewer_questions() -> None:
+    assert spec_of("paper").fewer({}) == "basis=spanner"
+    assert spec_of("paper").fewer({"basis": "spanner"}) == "" == spec_of("careful").fewer({})

@@ -243,7 +243,7 @@ def test_an_export_overwrites_nothing_and_an_empty_one_has_its_columns(tmp_path:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "events.jsonl").write_bytes(b"mine")
     for path in (tmp_path / "x.zip", tmp_path / "folder"):
-        with pytest.raises(ArgumentError, match="exists already"):
+        with pytest.raises(ArgumentError, match="already exists"):
             export(people.study, COFFEE, people.store.logs("tasting"), path)
     assert (tmp_path / "x.zip").read_bytes() == b"mine" and len(list((tmp_path / "folder").iterdir())) == 1
     written = export(people.study, COFFEE, {}, tmp_path / "new")

@@ -250,7 +250,7 @@ def test_two_tabs_answer_once(browser: Browser, commute: Server) -> None:
         one.get_by_role("button", name=BUTTONS["left"]).click()
         expect(one.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
         two.get_by_role("button", name=BUTTONS["right"]).click()
-        expect(two.get_by_role("status")).to_contain_text("answered already")
+        expect(two.get_by_role("status")).to_contain_text("already been answered")
         expect(two.get_by_role("button", name="Undo my last answer")).to_be_visible()
         assert kept(commute, token).count("answer") == 1
 

@@ -119,7 +119,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path: Path) -> None
         assert turn_of(client.get(here).text) == 2
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
         refused = client.post(f"{here}/answer", data={"turn": "2", "answer": "right"})
-        assert refused.status_code == 503 and "not saved, try again" in refused.text
+        assert refused.status_code == 503 and "not saved. Try again" in refused.text
         token = here.rpartition("/")[2]
         api = client.post(f"/api/interviews/{token}/answers", json={"turn": 2, "answer": "same"})
         assert api.status_code == 503 and "not saved" in api.json()["error"]
@@ -195,7 +195,7 @@ def test_a_double_submit_counts_once_and_says_so(coffee: Server) -> None:
             thread.join()
         assert sorted(statuses) == [*[f"{here}?notice=answered"] * 3, f"{here}?turn=2"]
         page = client.get(f"{here}?notice=answered").text
-        assert turn_of(page) == 2 and "answered already" in page and "undo" in page.lower()
+        assert turn_of(page) == 2 and "already been answered" in page and "undo" in page.lower()
 
 
 def test_an_old_tab_does_not_answer_another_question(coffee: Server) -> None:

@@ -16,6 +16,7 @@ from tradeoff.kernels.layers import (
     IDS_OUT,
     LONG_ROWS,
     LONG_ROWS_OUT,
+    PIECE,
     POINTERS,
     POLICY,
     REALS,
@@ -39,7 +40,7 @@ from tradeoff.kernels.vector import (
 )
 
 # Arranged layers: states in a block, and the number of classes (exactly 0, 1, ..., 8 members, and more than 8).
-_BLOCK = 512
+_BLOCK = PIECE
 _CLASSES = 10
 _LONG = _CLASSES - 1
 
@@ -217,20 +218,20 @@ def sweep_arranged(size: int) -> Callable[..., Any]:
 
     @compiled(
         types.void(
-            IDS, IDS, IDS, REALS, IDS, LONG_ROWS, IDS, LONG_ROWS, REALS, REALS_OUT, REALS_OUT, REALS_OUT, REALS_OUT,
-            taken(POLICY[size]), taken(POLICY[size], 3),
+            *POINTERS, IDS, IDS, REALS, IDS, LONG_ROWS, IDS, LONG_ROWS, REALS, REALS_OUT, REALS_OUT, taken(POLICY[size]),
+            types.int64, types.int64, REALS_OUT, REALS_OUT, taken(POLICY[size], 3),
         )
     )  # fmt: skip
     def sweep_blocks(
-        state_ptr: Array, slot: Array, target: Array, prob: Array, width: Array, choice_end: Array, state_order: Array,
-        state_end: Array, earned: Array, source: Array, sink: Array, scratch: Array, eight_values: Array,
-        eight_picks: Array, policy: Array,
+        state_ptr: Array, choice_ptr: Array, slot: Array, target: Array, prob: Array, width: Array, choice_end: Array,
+        state_order: Array, state_end: Array, earned: Array, scratch: Array, eight_values: Array, eight_picks: Array,
+        first: int, last: int, source: Array, sink: Array, policy: Array,
     ) -> None:  # fmt: skip
         """Sweep an arranged layer: per block, all values of choices of one width, then all states of one count."""
         for step in range(policy.shape[0] - 1, -1, -1):
-            start = np.int64(0)
-            j = np.int64(0)
-            for block in range(choice_end.shape[0]):
+            start = np.int64(at(state_ptr, first))
+            j = np.int64(at(choice_ptr, start))
+            for block in range(first // _BLOCK, (last + _BLOCK - 1) // _BLOCK):
                 # One loop for each width: no branch in it depends on data.
                 for i in range(start, choice_end[block, 0]):
                     scratch[np.int64(at(slot, i))] = at(earned, i)

@@ -1,8 +1,8 @@
 """A basis of lifted points and its inverse: what the push and the last solve have in common.
 
 Each point x is lifted to ((x - centre) / scale, 1), so that a convex combination becomes a linear one (the paper's
-"mu append 1", Algorithm 3). ``basis[place, row]`` holds one lifted point per place, or a unit column that stands for no
-point; ``inverse[row, place]`` is the transposed inverse, so that a solve runs along whole rows of memory.
+"mu append 1", Algorithm 3). ``basis[slot, row]`` holds one lifted point per slot, or a unit column that stands for no
+point; ``inverse[row, slot]`` is the transposed inverse, so that a solve runs along whole rows of memory.
 """
 
 import math
@@ -60,7 +60,7 @@ def lift(points: Any, i: Any, vectors: Any, column: Any) -> Any:
 def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any:
     """Leave the coordinates of ``column`` in the basis in ``answer``, with one step of refinement.
 
-    ``inverse[row, place]`` is the transposed inverse and ``basis[place, row]`` the basis itself, one point per row.
+    ``inverse[row, slot]`` is the transposed inverse and ``basis[slot, row]`` the basis itself, one point per row.
     """
     rows, width = inverse.shape
     for q in range(width):
@@ -70,10 +70,10 @@ def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any
         value = column[row]
         for q in range(width):
             answer[q] += value * inverse[row, q]
-    for place in range(rows):
-        value = answer[place]
+    for slot in range(rows):
+        value = answer[slot]
         for q in range(width):
-            spare[q] -= value * basis[place, q]
+            spare[q] -= value * basis[slot, q]
     for row in range(rows):
         value = spare[row]
         for q in range(width):
@@ -93,25 +93,25 @@ def product(inverse: Any, column: Any, answer: Any) -> Any:
 
 
 @loose
-def exchange(inverse: Any, column: Any, place: Any) -> Any:
-    """Update the inverse for a basis whose point at ``place`` gave way to one with coordinates ``column``."""
+def exchange(inverse: Any, column: Any, slot: Any) -> Any:
+    """Update the inverse for a basis whose point at ``slot`` gave way to one with coordinates ``column``."""
     rows, width = inverse.shape
-    reciprocal = 1.0 / column[place]
+    reciprocal = 1.0 / column[slot]
     for row in range(rows):
-        factor = inverse[row, place] * reciprocal
+        factor = inverse[row, slot] * reciprocal
         if factor != 0.0:
             for q in range(width):
                 inverse[row, q] -= factor * column[q]
-        inverse[row, place] = factor
+        inverse[row, slot] = factor
 
 
 @loose
 def invert(basis: Any, inverse: Any, swaps: Any, pivotal: Any) -> Any:
     """Compute the inverse afresh: Gauss-Jordan in place, with partial pivoting."""
     rows, width = inverse.shape
-    for place in range(rows):
+    for slot in range(rows):
         for q in range(width):
-            inverse[place, q] = basis[place, q]
+            inverse[slot, q] = basis[slot, q]
     for col in range(rows):
         best = col
         for row in range(col + 1, rows):

@@ -18,12 +18,13 @@ from tradeoff.kernels.layers import (
     REAL_ROWS,
     REAL_ROWS_OUT,
     REALS,
-    THREAD_STATES,
     Array,
+    Sweep,
+    Values,
     empty_rows,
-    spread,
+    sweep_back,
     taken,
-    weigher,
+    weigh,
 )
 from tradeoff.kernels.single import backward_one
 from tradeoff.kernels.vector import (
@@ -43,8 +44,6 @@ from tradeoff.kernels.vector import (
     subtract,
 )
 
-# Two chunks of 8 cost half as much again as one of 16 while values fit the cache; from here on they cost little more.
-_SPLIT_STATES = 50_000
 # Rows of values are asked for this many successors ahead: far enough to hide main memory, near enough to stay in L1.
 _AHEAD = 32
 
@@ -53,13 +52,13 @@ _AHEAD = 32
 def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
     @compiled(
         types.void(
-            *LAYER, REAL_ROWS, REAL_ROWS_OUT, REAL_ROWS_OUT, taken(POLICY[size]), types.int64, types.int64,
-            taken(POLICY[size], 3),
+            *LAYER, REAL_ROWS, taken(POLICY[size]), types.int64, types.int64, types.int64, types.int64, REAL_ROWS_OUT,
+            REAL_ROWS_OUT, taken(POLICY[size], 3),
         )
     )  # fmt: skip
     def sweep_lanes(
-        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, source: Array,
-        sink: Array, picks: Array, column: int, used: int, policy: Array,
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, picks: Array,
+        column: int, used: int, begin: int, end: int, source: Array, sink: Array, policy: Array,
     ) -> None:  # fmt: skip
         """Sweep any layer for `lanes` weight vectors at once, writing the policies of the first `used` of them."""
         states = state_ptr.shape[0] - 1
@@ -68,8 +67,8 @@ def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
         final = target.shape[0] - 1
         block = block_load(weights, held, lanes)
         for step in range(policy.shape[0] - 1, -1, -1):
-            entry = np.int64(0)
-            for state in range(states):
+            entry = np.int64(at(choice_ptr, np.int64(at(state_ptr, begin))))
+            for state in range(begin, end):
                 first, last = np.int64(at(state_ptr, state)), np.int64(at(state_ptr, state + 1))
                 best = broadcast(-np.inf, lanes)
                 picked = broadcast(0, lanes)
@@ -92,9 +91,9 @@ def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
                 if first == last:
                     best = broadcast(0.0, lanes)
                 store(sink, state * lanes, best)
-                place = (step * states + state) * columns + column
+                index = (step * states + state) * columns + column
                 if used == lanes:
-                    store_narrow(policy, place, picked)
+                    store_narrow(policy, index, picked)
                 else:
                     # A whole store would run into the next state's row, which belongs to another thread.
                     store_narrow(picks, 0, picked)
@@ -113,12 +112,6 @@ def _filled(part: Array, lanes: int) -> Array:
     return rows
 
 
-def _chunks(count: int, states: int, threads: int) -> list[tuple[int, int]]:
-    """Return (first column, number of columns) of each chunk: sixteen, or eight where threads would be idle."""
-    size = 8 if states >= _SPLIT_STATES and -(-count // 8) <= threads else 16
-    return [(column, min(size, count - column)) for column in range(0, count, size)]
-
-
 def backward(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
     policy: Array, threads: int = 1, arranged: Arrangement | None = None,
@@ -131,33 +124,42 @@ def backward(
                                         terminal state); of equally good actions the lowest. C-contiguous, and of a type
                                         that holds every index: nothing here notices one that does not fit
 
-    B is arbitrary: chunks of 16 or 8 are padded inside. `threads` splits the batch, never a single solve. `arranged`
+    B is arbitrary: chunks of 16 or 8 are padded inside. Threads share the chunks, or the states of a step. `arranged`
     (see `arrange`) spares a single solve on a ragged layer some work; it never changes the result.
     """
     layer = (state_ptr, choice_ptr, target, prob, reward)
     states, count = values.shape
-    steps = policy.shape[0]
     if count == 1:
-        backward_one(*layer, weights[0], values[:, 0], policy, arranged)
+        backward_one(*layer, weights[0], values[:, 0], policy, arranged, threads)
         return
-    if states < THREAD_STATES:
-        threads = 1
     held = min(weights.shape[1], HELD)
-    size = policy.itemsize
 
-    chunks = _chunks(count, states, threads)
-    kernels = {used > 8: _sweep_lanes(16 if used > 8 else 8, held, size) for _, used in chunks}
-
-    def task(column: int, used: int) -> None:
+    def job(column: int, used: int) -> tuple[Sweep, Values, Values]:
         lanes = 16 if used > 8 else 8
         part = slice(column, column + used)
-        source, sink = _filled(values[:, part], lanes), empty_rows(states, lanes)
-        by_objective = _filled(weights[part].T, lanes)
-        picks = np.empty(lanes, policy.dtype)
-        kernels[used > 8](*layer, by_objective, source, sink, picks, column, used, policy)
-        values[:, part] = (sink if steps % 2 else source)[:, :used]
+        kernel, by_objective = _sweep_lanes(lanes, held, policy.itemsize), _filled(weights[part].T, lanes)
 
-    spread(task, chunks, threads)
+        def run(begin: int, end: int, now: Values, room: Values, written: Array) -> None:
+            picks = np.empty(lanes, policy.dtype)
+            kernel(*layer, by_objective, picks, column, used, begin, end, *now, *room, written)
+
+        return run, (_filled(values[:, part], lanes),), (empty_rows(states, lanes),)
+
+    _in_groups(job, 16, policy, threads, (values,))
+
+
+def _in_groups(
+    job: Callable[[int, int], tuple[Sweep, Values, Values]], lanes: int, policy: Array, threads: int, values: Values
+) -> None:
+    """Do the job of every chunk of columns, as many at once as there are threads, and write its values back."""
+    count = policy.shape[2]
+    chunks = [(column, min(lanes, count - column)) for column in range(0, count, lanes)]
+    for first in range(0, len(chunks), max(1, threads)):
+        group = chunks[first : first + max(1, threads)]
+        done = sweep_back([job(*chunk) for chunk in group], policy, threads)
+        for (column, used), found in zip(group, done, strict=True):
+            for whole, part in zip(values, found, strict=True):
+                whole[:, column : column + used] = part[:, :used]
 
 
 @cache
@@ -166,23 +168,22 @@ def _sweep_lexicographic(held: int, size: int) -> Callable[..., Any]:
 
     @compiled(
         types.void(
-            *LAYER, REAL_ROWS, REALS, REAL_ROWS, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT,
-            taken(types.float64, 3), taken(POLICY[size]), types.int64, types.int64, taken(POLICY[size], 3),
+            *LAYER, REAL_ROWS, REALS, REAL_ROWS, taken(types.float64, 3), taken(POLICY[size]), types.int64, types.int64,
+            types.int64, types.int64, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, taken(POLICY[size], 3),
         )
     )  # fmt: skip
     def sweep_lexicographic(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array,
-        second_reward: Array, tolerance: Array, source: Array, sink: Array, second_source: Array, second_sink: Array,
-        scratch: Array, picks: Array, column: int, used: int, policy: Array,
+        second_reward: Array, tolerance: Array, scratch: Array, picks: Array, column: int, used: int, begin: int,
+        end: int, source: Array, second_source: Array, sink: Array, second_sink: Array, policy: Array,
     ) -> None:  # fmt: skip
         """Sweep any layer for eight weight vectors at once, choosing by the second value among the near-best."""
-        states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
         block = block_load(weights, held, lanes)
         slack = load(tolerance, 0, lanes)
         for step in range(policy.shape[0] - 1, -1, -1):
-            entry = np.int64(0)
-            for state in range(states):
+            entry = np.int64(at(choice_ptr, np.int64(at(state_ptr, begin))))
+            for state in range(begin, end):
                 first, last = np.int64(at(state_ptr, state)), np.int64(at(state_ptr, state + 1))
                 best = broadcast(-np.inf, lanes)
                 for choice in range(first, last):
@@ -239,25 +240,21 @@ def backward_lexicographic(
     seconds    float64[S, B]  in: after the last step; out: before the first
     """
     layer = (state_ptr, choice_ptr, target, prob, reward)
-    states, count = values.shape
-    steps = policy.shape[0]
-    lanes = 8
+    states, lanes = values.shape[0], 8
     second_reward = np.empty(choice_ptr.size - 1)
-    weigher()(reward, np.ascontiguousarray(second), np.empty(0, np.int32), second_reward)
+    weigh(reward, second, np.empty(0, np.int32), second_reward, threads)
     kernel = _sweep_lexicographic(min(weights.shape[1], HELD), policy.itemsize)
     most = max(1, int(np.diff(state_ptr).max(initial=0)))
 
-    def task(column: int, used: int) -> None:
+    def job(column: int, used: int) -> tuple[Sweep, Values, Values]:
         part = slice(column, column + used)
-        source, sink = _filled(values[:, part], lanes), empty_rows(states, lanes)
-        second_source, second_sink = _filled(seconds[:, part], lanes), empty_rows(states, lanes)
-        kernel(
-            *layer, _filled(weights[part].T, lanes), second_reward, _filled(tolerance[np.newaxis, part], lanes), source,
-            sink, second_source, second_sink, np.empty((most, 2, lanes)), np.empty(lanes, policy.dtype), column, used,
-            policy,
-        )  # fmt: skip
-        values[:, part] = (sink if steps % 2 else source)[:, :used]
-        seconds[:, part] = (second_sink if steps % 2 else second_source)[:, :used]
+        given = (_filled(weights[part].T, lanes), second_reward, _filled(tolerance[np.newaxis, part], lanes))
 
-    chunks = [(column, min(lanes, count - column)) for column in range(0, count, lanes)]
-    spread(task, chunks, threads if states >= THREAD_STATES else 1)
+        def run(begin: int, end: int, now: Values, room: Values, written: Array) -> None:
+            scratch, picks = np.empty((most, 2, lanes)), np.empty(lanes, policy.dtype)
+            kernel(*layer, *given, scratch, picks, column, used, begin, end, *now, *room, written)
+
+        now = _filled(values[:, part], lanes), _filled(seconds[:, part], lanes)
+        return run, now, (empty_rows(states, lanes), empty_rows(states, lanes))
+
+    _in_groups(job, lanes, policy, threads, (values, seconds))

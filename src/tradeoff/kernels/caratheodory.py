@@ -3,7 +3,7 @@
 The paper eliminates one point at a time, with a fresh null vector each. Here a basis of at most k+1 points with their
 weights represents every point processed so far, and a whole chunk of further points is moved onto it by one solve:
 if all weights stay positive, the chunk is gone at the price of its sum; otherwise the step stops where the first weight
-reaches zero, and the chunk's point that lies furthest beyond that facet takes the place of the point that was lost.
+reaches zero, and the chunk's point that lies furthest beyond that facet takes the slot of the point that was lost.
 
 Each point x is lifted to ((x - centre) / scale, 1): a convex combination becomes a linear one (the paper's
 "mu append 1"). The basis begins as unit columns, which stand for no point. One of them gives its row to a point that
@@ -124,7 +124,7 @@ def polish(
     """Return the error after the last solves against the aim itself; no weight is negative afterwards.
 
     A weight that the true mean makes negative is that of a point which rounding kept one exchange too long: the dual
-    simplex method puts the point that lies furthest beyond its facet in its place.
+    simplex method puts the point that lies furthest beyond its facet in its slot.
     """
     rows = inverse.shape[0]
     size = rows - 1
@@ -145,16 +145,16 @@ def polish(
                     step[q] += column[row] * inverse[row, q]
             for q in range(rows):
                 weight[q] += step[q] * mask[q]
-        place = int64(-1)
+        slot = int64(-1)
         lowest = -CLIPPED
         for q in range(rows):
             if weight[q] < lowest:
                 lowest = weight[q]
-                place = q
-        if place < 0:
+                slot = q
+        if slot < 0:
             break
         for row in range(rows):
-            price[row] = inverse[row, place]
+            price[row] = inverse[row, slot]
         i = furthest(points, order, count, vectors, int64(0))
         if i < 0:
             break
@@ -163,15 +163,15 @@ def polish(
         for row in range(size):
             noise += abs(column[row] * price[row])
         solve(inverse, basis, column, enter, spare)
-        pivot = enter[place]
+        pivot = enter[slot]
         if not pivot < -1e-13 * noise:
             break
-        entering = weight[place] / pivot
+        entering = weight[slot] / pivot
         for q in range(rows):
             weight[q] -= entering * enter[q] * mask[q]
-            basis[place, q] = column[q]
-        weight[place] = entering
-        support[place] = i
+            basis[slot, q] = column[q]
+        weight[slot] = entering
+        support[slot] = i
         invert(basis, inverse, swaps, spare)
         error = np.inf
     for q in range(rows):

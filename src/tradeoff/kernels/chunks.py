@@ -34,16 +34,16 @@ NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last
 
 
 @loose
-def most_violating(block: Any, used: Any, inverse: Any, place: Any) -> Any:
-    """Return which of the block's points has the most negative coordinate at ``place``, or -1 if none has."""
+def most_violating(block: Any, used: Any, inverse: Any, slot: Any) -> Any:
+    """Return which of the block's points has the most negative coordinate at ``slot``, or -1 if none has."""
     size = block.shape[0] - 2
     mass = block[size]
     price = block[size + 1]
-    constant = inverse[size, place]
+    constant = inverse[size, slot]
     for t in range(used):
         price[t] = constant
     for j in range(size):
-        factor = inverse[j, place]
+        factor = inverse[j, slot]
         for t in range(used):
             price[t] += factor * block[j, t]
     best = 0.0
@@ -90,12 +90,12 @@ def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors
 
 
 @loose
-def add_point(points: Any, weights: Any, i: Any, place: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
+def add_point(points: Any, weights: Any, i: Any, slot: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
     """Give the row of a unit column to point i, with all its weight."""
-    lift(points, i, vectors, basis[place])
-    vectors[WEIGHT, place] = weights[i]
-    vectors[MASK, place] = 1.0
-    support[place] = i
+    lift(points, i, vectors, basis[slot])
+    vectors[WEIGHT, slot] = weights[i]
+    vectors[MASK, slot] = 1.0
+    support[slot] = i
     taken[i] = 1
 
 
@@ -119,11 +119,11 @@ def initial_basis(
             vectors[WEIGHT, q] = 0.0
             vectors[MASK, q] = 0.0
             vectors[COLUMN, q] = 0.0
-        for place in range(rows):
-            support[place] = -1
+        for slot in range(rows):
+            support[slot] = -1
             for q in range(width):
-                basis[place, q] = 0.0
-            basis[place, place] = 1.0
+                basis[slot, q] = 0.0
+            basis[slot, slot] = 1.0
         # Gaussian elimination over a window of the first points, the row of ones first.
         gather(points, weights, order, int64(0), window, vectors, taken, block)
         add_point(points, weights, order[0], size, vectors, basis, support, taken)
@@ -139,12 +139,12 @@ def initial_basis(
                 peak = value if value > peak else peak
             spare[j] = DECISIVE * peak if DECISIVE * peak > wide else wide
         # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
-        for place in range(size):
-            at = place
-            while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, place]:
+        for slot in range(size):
+            at = slot
+            while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, slot]:
                 swaps[at] = swaps[at - 1]
                 at -= 1
-            swaps[at] = place
+            swaps[at] = slot
         factors = block[size]
         for turn in range(size):
             j = swaps[turn]
@@ -179,12 +179,12 @@ def initial_basis(
         for row in range(rows):
             price[row] = 0.0
         mix = 0.5
-        for place in range(rows):
-            if support[place] < 0:
+        for slot in range(rows):
+            if support[slot] < 0:
                 mix += 0.6180339887498949 if mix < 0.3819660112501051 else -0.3819660112501051
-                factor = (0.5 + mix) / vectors[ROUNDING, place]
+                factor = (0.5 + mix) / vectors[ROUNDING, slot]
                 for row in range(rows):
-                    price[row] += factor * inverse[row, place]
+                    price[row] += factor * inverse[row, slot]
         rounding = 0.0
         for row in range(rows):
             rounding += abs(price[row]) * vectors[ROUNDING, row]
@@ -202,15 +202,15 @@ def initial_basis(
         if abs(amount) <= rounding:
             return rank
         solve(inverse, basis, column, enter, spare)
-        place = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
+        slot = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
         best = 0.0
         for q in range(rows):
             if support[q] < 0 and abs(enter[q]) > best * vectors[ROUNDING, q]:
                 best = abs(enter[q]) / vectors[ROUNDING, q]
-                place = q
-        if place < 0:
+                slot = q
+        if slot < 0:
             return rank
-        add_point(points, weights, i, place, vectors, basis, support, taken)
+        add_point(points, weights, i, slot, vectors, basis, support, taken)
         rank += 1
         invert(basis, inverse, swaps, spare)
 
@@ -235,51 +235,51 @@ def push_chunk(
         step[q] *= mask[q]
     while True:
         part = 1.0
-        place = int64(-1)
+        slot = int64(-1)
         for q in range(rows):
             if weight[q] + step[q] < -NEGATIVE:
                 reach = weight[q] / -step[q] if weight[q] > 0.0 else 0.0
                 if reach < part:
                     part = reach
-                    place = q
-        if place < 0:
+                    slot = q
+        if slot < 0:
             for q in range(width):
                 weight[q] += step[q]
             return pivots
-        t = most_violating(block, used, inverse, place)
+        t = most_violating(block, used, inverse, slot)
         sound = False
         if t >= 0:
             noise = 1.0
             for j in range(size):
                 column[j] = block[j, t]
-                noise += abs(column[j] * inverse[j, place])
+                noise += abs(column[j] * inverse[j, slot])
             column[size] = 1.0
             product(inverse, column, enter)
-            if enter[place] > -REFINED * noise:
+            if enter[slot] > -REFINED * noise:
                 solve(inverse, basis, column, enter, spare)
             for q in range(width):
                 enter[q] *= mask[q]
-            sound = enter[place] < -1e-12 * noise
+            sound = enter[slot] < -1e-12 * noise
         if not sound:
             # No point lies beyond the facet: what seemed to cross it was rounding.
-            weight[place] = weight[place] if weight[place] > 0.0 else 0.0
-            step[place] = 0.0
+            weight[slot] = weight[slot] if weight[slot] > 0.0 else 0.0
+            step[slot] = 0.0
             continue
         share *= 1.0 - part
         entering = share * block[size, t]
         block[size, t] = 0.0
-        pivot = enter[place]
+        pivot = enter[slot]
         for q in range(width):
             weight[q] += part * step[q]
             step[q] = (1.0 - part) * step[q] - entering * enter[q]
-        ratio = step[place] / pivot
+        ratio = step[slot] / pivot
         for q in range(width):
             step[q] -= ratio * enter[q]
-        step[place] = ratio
-        weight[place] = entering
-        support[place] = order[start + t]
+        step[slot] = ratio
+        weight[slot] = entering
+        support[slot] = order[start + t]
         for q in range(rows):
-            basis[place, q] = column[q]
+            basis[slot, q] = column[q]
         pivots += 1
         if -pivot < TINY_PIVOT or pivots > 100 + rows:
             invert(basis, inverse, swaps, spare)
@@ -291,4 +291,4 @@ def push_chunk(
             for q in range(width):
                 step[q] *= mask[q]
         else:
-            exchange(inverse, enter, place)
+            exchange(inverse, enter, slot)

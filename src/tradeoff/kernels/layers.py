@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeAlias
@@ -15,8 +17,12 @@ from tradeoff.kernels.vector import at, fma
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-# Below this many states a chunk of weights is done before a second thread has started.
+# Below this many states a step is done before a second thread has started.
 THREAD_STATES = 10_000
+# Values that one thread computes in a step at least: with fewer the threads would wait for each other longer.
+THREAD_VALUES = 20_000
+# Threads take states by multiples of this: an arranged layer is sorted within blocks of as many.
+PIECE = 512
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
 HELD = 8
 
@@ -41,33 +47,92 @@ POLICY = {1: types.uint8, 2: types.uint16, 4: types.uint32}  # by size: the numb
 
 
 @cache
-def weigher() -> Callable[..., Any]:
-    """Return the kernel that weighs rewards."""
+def _pool() -> ThreadPoolExecutor:
+    """Return the threads of this process, which all calls share: however many call at once, no more are at work."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="kernels")
 
-    @compiled(types.void(REAL_ROWS, REALS, IDS, REALS_OUT))
-    def weigh(reward: Array, weights: Array, order: Array, out: Array) -> None:
-        """Write the weighted reward of every choice, taken in the given order (an empty one means: as they are)."""
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def spread(task: Callable[..., None], chunks: Sequence[tuple[Any, ...]], threads: int) -> None:
+    """Run the task on every chunk, on several threads if there are several chunks."""
+    waiting = deque(chunks)
+
+    def work() -> None:
+        while waiting:
+            try:
+                chunk = waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            task(*chunk)
+
+    helpers = [_pool().submit(work) for _ in range(min(threads, len(chunks)) - 1)]
+    try:
+        work()
+    finally:
+        waiting.clear()
+        for helper in helpers:
+            if not helper.cancel():  # one that has not begun is not waited for: the threads may be busy for others
+                helper.result()
+
+
+@cache
+def _weigher() -> Callable[..., Any]:
+    @compiled(types.void(REAL_ROWS, REALS, IDS, types.int64, types.int64, REALS_OUT))
+    def weigh_some(reward: Array, weights: Array, order: Array, begin: int, end: int, out: Array) -> None:
         objectives = weights.shape[0]
         permuted = order.shape[0] > 0
-        for i in range(out.shape[0]):
+        for i in range(begin, end):
             row = np.int64(at(order, i) if permuted else i) * objectives
             total = 0.0
             for j in range(objectives):
                 total = fma(at(reward, row + j), at(weights, j), total)
             out[i] = total
 
-    return weigh
+    return weigh_some
 
 
-def spread(task: Callable[[int, int], None], chunks: list[tuple[int, int]], threads: int) -> None:
-    """Run the task on every chunk, on several threads if that is worth while."""
-    if threads > 1 and len(chunks) > 1:
-        with ThreadPoolExecutor(min(threads, len(chunks))) as pool:
-            for _ in pool.map(lambda chunk: task(*chunk), chunks):
-                pass
-    else:
-        for chunk in chunks:
-            task(*chunk)
+def weigh(reward: Array, weights: Array, order: Array, out: Array, threads: int) -> None:
+    """Write the weighted reward of every choice, taken in the given order (an empty one means: as they are)."""
+    kernel, vector = _weigher(), np.ascontiguousarray(weights)
+    size = max(THREAD_STATES, -(-len(out) // max(1, threads)))
+    parts = [(begin, min(len(out), begin + size)) for begin in range(0, len(out), size)]
+    spread(lambda begin, end: kernel(reward, vector, order, begin, end, out), parts, threads)
+
+
+Values: TypeAlias = tuple[Array, ...]
+Sweep: TypeAlias = Callable[[int, int, Values, Values, Array], None]
+
+
+def sweep_back(jobs: Sequence[tuple[Sweep, Values, Values]], policy: Array, threads: int) -> list[Values]:
+    """Do all steps of some jobs, each (sweep, values after the last step, room for as many), and return the first's.
+
+    A sweep is called with a range of states, the values after a step, where to write those before it, and the policy to
+    write. Given all states it does all steps; threads share out the states of one step after the other. Each state's sums
+    are the same in both cases.
+    """
+    steps, states, _ = policy.shape
+    values = sum(now[0].size for _, now, _ in jobs)
+    threads = min(threads, max(len(jobs), values // THREAD_VALUES))
+    if threads <= len(jobs) or states < THREAD_STATES:
+        spread(
+            lambda run, now, room: run(0, states, now, room, policy), jobs, threads if states >= THREAD_STATES else 1
+        )
+        return [room if steps % 2 else now for _, now, room in jobs]
+    pieces = min(4 * threads // len(jobs), states // PIECE)
+    size = -(-states // pieces // PIECE) * PIECE
+    ranges = [(begin, min(states, begin + size)) for begin in range(0, states, size)]
+    for step in range(steps - 1, -1, -1):
+        written = policy[step : step + 1]
+        spread(
+            lambda run, now, room, begin, end, written=written: run(begin, end, now, room, written),
+            [(*job, *part) for job in jobs for part in ranges],
+            threads,
+        )
+        jobs = [(run, room, now) for run, now, room in jobs]
+    return [now for _, now, _ in jobs]
 
 
 def empty_rows(rows: int, lanes: int) -> Array:

@@ -30,6 +30,10 @@ from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, lo
 
 # Forward pushes skip this many neighbouring states at once (as a power of two) where none is reached.
 _GROUP_BITS = 4
+# What a step earns is added up over this many states at a time, and those sums are added up: an order in which many
+# threads, or a card, can add as well.
+SUM_STATES = 256
+_SUM_GROUPS = SUM_STATES >> _GROUP_BITS
 
 
 @cache
@@ -37,12 +41,12 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
     @compiled(
         types.void(
             *LAYER, given(POLICY[size], 3), types.int64, types.int64, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT,
-            taken(types.uint8, 2), REALS_OUT,
+            taken(types.uint8, 2), REALS_OUT, REALS_OUT,
         )
     )  # fmt: skip
     def push_columns(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, column: int,
-        used: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array,
+        used: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array, part: Array,
     ) -> None:  # fmt: skip
         """Push some columns forward one after the other: a column fits the cache where a batch would not.
 
@@ -62,31 +66,37 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
             for step in range(policy.shape[0]):
                 later = 1 - now
                 here, there = now * states, later * states
-                total = broadcast(0.0, held)
+                whole = broadcast(0.0, held)
                 earned[:] = 0.0
-                for group in range(marks.shape[1]):
-                    if marks[now, group] == 0:
-                        continue
-                    marks[now, group] = 0
-                    for state in range(group << _GROUP_BITS, min(states, (group + 1) << _GROUP_BITS)):
-                        amount = at(mass, here + state)
-                        if amount == 0.0:
+                for begin in range(0, marks.shape[1], _SUM_GROUPS):
+                    total = broadcast(0.0, held)
+                    part[:] = 0.0
+                    for group in range(begin, min(marks.shape[1], begin + _SUM_GROUPS)):
+                        if marks[now, group] == 0:
                             continue
-                        mass[now, state] = 0.0
-                        first = np.int64(at(state_ptr, state))
-                        if first == np.int64(at(state_ptr, state + 1)):
-                            mass[later, state] += amount
-                            marks[later, group] = 1
-                            continue
-                        choice = first + np.int64(policy[step, state, b])
-                        total = lane_fma(amount, load(reward, choice * objectives, held), total)
-                        for i in range(held, objectives):
-                            earned[i] = fma(amount, at(reward, choice * objectives + i), earned[i])
-                        for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
-                            goal = np.int64(at(target, entry))
-                            put(mass, there + goal, fma(amount, at(prob, entry), at(mass, there + goal)))
-                            put(marks, later * marks.shape[1] + (goal >> _GROUP_BITS), np.uint8(1))
-                store(earned, 0, total)
+                        marks[now, group] = 0
+                        for state in range(group << _GROUP_BITS, min(states, (group + 1) << _GROUP_BITS)):
+                            amount = at(mass, here + state)
+                            if amount == 0.0:
+                                continue
+                            mass[now, state] = 0.0
+                            first = np.int64(at(state_ptr, state))
+                            if first == np.int64(at(state_ptr, state + 1)):
+                                mass[later, state] += amount
+                                marks[later, group] = 1
+                                continue
+                            choice = first + np.int64(policy[step, state, b])
+                            total = lane_fma(amount, load(reward, choice * objectives, held), total)
+                            for i in range(held, objectives):
+                                part[i] = fma(amount, at(reward, choice * objectives + i), part[i])
+                            for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                                goal = np.int64(at(target, entry))
+                                put(mass, there + goal, fma(amount, at(prob, entry), at(mass, there + goal)))
+                                put(marks, later * marks.shape[1] + (goal >> _GROUP_BITS), np.uint8(1))
+                    whole = lane_fma(1.0, total, whole)
+                    for i in range(held, objectives):
+                        earned[i] += part[i]
+                store(earned, 0, whole)
                 for i in range(objectives):
                     totals[b, i] += earned[i]
                 now = later
@@ -116,10 +126,9 @@ def forward(
     def task(column: int, used: int) -> None:
         mass = np.empty((2, states))
         marks = np.empty((2, -(-states // (1 << _GROUP_BITS))), np.uint8)
-        earned = np.empty(reward.shape[1])
-        kernel(
-            state_ptr, choice_ptr, target, prob, reward, policy, column, used, occupancy, totals, mass, marks, earned
-        )
+        earned, part = np.empty(reward.shape[1]), np.empty(reward.shape[1])
+        layer = (state_ptr, choice_ptr, target, prob, reward)
+        kernel(*layer, policy, column, used, occupancy, totals, mass, marks, earned, part)
 
     share = -(-count // threads)
     spread(task, [(column, min(share, count - column)) for column in range(0, count, share)], threads)

@@ -18,9 +18,11 @@ from tradeoff.kernels.layers import (
     REALS,
     REALS_OUT,
     Array,
+    Values,
     empty_rows,
+    sweep_back,
     taken,
-    weigher,
+    weigh,
 )
 from tradeoff.kernels.vector import (
     at,
@@ -35,16 +37,20 @@ _ARRANGE_STEPS = 12
 
 @cache
 def _sweep_regular(width: int, size: int) -> Callable[..., Any]:
-    @compiled(types.void(types.int64, IDS, REALS, REALS, REALS_OUT, REALS_OUT, taken(POLICY[size], 3)))
+    @compiled(
+        types.void(
+            types.int64, IDS, REALS, REALS, types.int64, types.int64, REALS_OUT, REALS_OUT, taken(POLICY[size], 3)
+        )
+    )  # fmt: skip
     def sweep_regular(
-        actions: int, target: Array, prob: Array, earned: Array, source: Array, sink: Array, policy: Array
-    ) -> None:
+        actions: int, target: Array, prob: Array, earned: Array, begin: int, end: int, source: Array, sink: Array,
+        policy: Array,
+    ) -> None:  # fmt: skip
         """Sweep a layer whose states all have `actions` choices of exactly `width` successors."""
-        states = source.shape[0]
         for step in range(policy.shape[0] - 1, -1, -1):
-            choice = np.int64(0)
-            entry = np.int64(0)
-            for state in range(states):
+            choice = np.int64(begin * actions)
+            entry = choice * width
+            for state in range(begin, end):
                 best = -np.inf
                 picked = np.int64(0)
                 for action in range(actions):
@@ -63,16 +69,17 @@ def _sweep_regular(width: int, size: int) -> Callable[..., Any]:
 
 @cache
 def _sweep_ragged(size: int) -> Callable[..., Any]:
-    @compiled(types.void(*POINTERS, IDS, REALS, REALS, REALS_OUT, REALS_OUT, taken(POLICY[size], 3)))
+    @compiled(
+        types.void(*POINTERS, IDS, REALS, REALS, types.int64, types.int64, REALS_OUT, REALS_OUT, taken(POLICY[size], 3))
+    )
     def sweep_ragged(
-        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, earned: Array, source: Array, sink: Array,
-        policy: Array,
+        state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, earned: Array, begin: int, end: int,
+        source: Array, sink: Array, policy: Array,
     ) -> None:  # fmt: skip
         """Sweep any layer as it is."""
-        states = source.shape[0]
         for step in range(policy.shape[0] - 1, -1, -1):
-            entry = np.int64(0)
-            for state in range(states):
+            entry = np.int64(at(choice_ptr, np.int64(at(state_ptr, begin))))
+            for state in range(begin, end):
                 first, last = np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])
                 best = -np.inf
                 picked = np.int64(0)
@@ -94,11 +101,13 @@ def _sweep_ragged(size: int) -> Callable[..., Any]:
 
 def backward_one(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
-    policy: Array, arranged: Arrangement | None,
+    policy: Array, arranged: Arrangement | None, threads: int,
 ) -> None:  # fmt: skip
     """Run the scalar sweep for one weight vector; `values` is float64[S], `policy` [steps, S, 1]."""
     steps, states, _ = policy.shape
     size = policy.itemsize
+    kernel: Callable[..., Any]
+    given: tuple[Any, ...]
     source, sink = empty_rows(states, 1)[:, 0], empty_rows(states, 1)[:, 0]
     source[:] = values
     earned = np.empty(choice_ptr.size - 1)
@@ -106,14 +115,16 @@ def backward_one(
     if arranged is None and not actions and steps >= _ARRANGE_STEPS:
         arranged = arrange(state_ptr, choice_ptr, target, prob)
     order = np.empty(0, np.int32) if arranged is None else arranged.choice
-    weigher()(reward, np.ascontiguousarray(weights), order, earned)
+    weigh(reward, weights, order, earned, threads)
     if actions:
-        _sweep_regular(width, size)(actions, target, prob, earned, source, sink, policy)
+        kernel, given = _sweep_regular(width, size), (actions, target, prob, earned)
     elif arranged is None:
-        _sweep_ragged(size)(state_ptr, choice_ptr, target, prob, earned, source, sink, policy)
+        kernel, given = _sweep_ragged(size), (state_ptr, choice_ptr, target, prob, earned)
     else:
-        sweep_arranged(size)(
-            state_ptr, *arranged[1:-1], earned, source, sink, np.zeros(arranged.scratch + 8), np.empty(8),
-            np.empty(8, policy.dtype), policy,
-        )  # fmt: skip
-    values[:] = sink if steps % 2 else source
+        kernel, given = sweep_arranged(size), (state_ptr, choice_ptr, *arranged[1:-1], earned)
+
+    def run(begin: int, end: int, now: Values, room: Values, written: Array) -> None:
+        scratch = () if arranged is None else (np.zeros(arranged.scratch + 8), np.empty(8), np.empty(8, policy.dtype))
+        kernel(*given, *scratch, begin, end, *now, *room, written)
+
+    ((values[:],),) = sweep_back([(run, (source,), (sink,))], policy, threads)

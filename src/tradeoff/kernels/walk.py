@@ -5,6 +5,8 @@ point on it costs one multiply-add per answer, not one per answer and weight.
 """
 
 import math
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -209,12 +211,27 @@ def one_precision(
     return level
 
 
-@compiled(
-    types.void(
-        float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
-        float64, float64, int64, uint64,
-    )
+_compiling = threading.Lock()
+_mover: list[Callable[..., None]] = []
+
+
+def mover() -> Callable[..., None]:
+    """Return the kernel that moves particles, compiled when it is first needed: no question before the first answer needs it.
+
+    It can be asked for from another thread beforehand, to have it ready.
+    """
+    with _compiling:
+        if not _mover:
+            _mover.append(compiled(SIGNATURE)(move_all))
+    return _mover[0]
+
+
+SIGNATURE = types.void(
+    float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
+    float64, float64, int64, uint64,
 )  # fmt: skip
+
+
 def move_all(
     weights: Any, levels: Any, others: Any, other_levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any,
     log_sparse: Any, rounds: Any, seed: Any,

@@ -232,6 +232,7 @@ class Ended(_Written):
 
 # All events that can follow a header.
 LogEvent: TypeAlias = Asked | Answered | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
 
 # What a person does: each of these begins a new turn.
 ACTIONS = frozenset(kind.kind for kind in (Answered, Skipped, Retracted, CheckAnswered, CheckRetracted))
@@ -258,7 +259,7 @@ class _Reader:
     def text(self, name: str) -> str:
         value = self.event.get(name)
         if not isinstance(value, str):
-            raise self.wrong(name, "a text")
+            raise self.wrong(name, "a string")
         return value
 
     def one_of(self, name: str, words: Sequence[str]) -> str:
@@ -294,15 +295,36 @@ class _Reader:
         except (ValueError, OverflowError):
             raise self.wrong("time", "a date and time such as 2026-01-31T12:00:00+00:00") from None
 
-    def side(self) -> Side:
-        return cast(Side, self.one_of("left", ("first", "second")) if "left" in self.event else "first")
+    def flag(self, name: str) -> bool:
+        value = self.event.get(name)
+        if type(value) is not bool:
+            raise self.wrong(name, "true or false")
+        return value
 
-    def check(self) -> CheckKind:
-        return cast(CheckKind, self.one_of("kind", CHECKS))
-
-    def reply(self, name: str, *, skip: bool = True) -> Reply:
+    def reply(self, name: str, *, skip: bool) -> Reply:
         found = self.one_of(name, ("first", "second", "same", *(("skip",) if skip else ())))
         return None if found == "skip" else Answer(found)
+
+    def field(self, name: str) -> Any:
+        """Return the value of an event's field of this name."""
+        match name:
+            case "number":
+                return self.count(name)
+            case "first" | "second" | "value" | "weights":
+                return self.numbers(name)
+            case "left":
+                return self.one_of(name, ("first", "second")) if name in self.event else "first"
+            case "at":
+                return self.time()
+            case "check":
+                return self.one_of("kind", CHECKS)
+            case "answer" | "expected":
+                return self.reply(name, skip=self.event["event"] != Answered.kind)
+            case "regret_bound" | "likely_regret":
+                return self.number(name)
+            case "complete":
+                return self.flag(name)
+        return self.text(name)
 
 
 def _is_number(value: object) -> bool:
@@ -322,10 +344,10 @@ def header_of(event: object) -> Header:
     if sides is not None and type(sides) is not int:
         raise read.wrong("sides", "a whole number")
     if version is not None and not isinstance(version, str):
-        raise read.wrong("version", "a text")
+        raise read.wrong("version", "a string")
     names = event.get("objectives", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise read.wrong("objectives", "a list of texts")
+        raise read.wrong("objectives", "a list of strings")
     return Header(
         problem=read.text("problem"), strategy=event["strategy"], settings=settings, at=read.time(),
         format=event["format"], version=version, problem_name=str(event.get("problem_name", "")),
@@ -338,35 +360,9 @@ def event_of(event: object, position: int) -> LogEvent:
     where = f"event {position} of the log"
     if not isinstance(event, Mapping):
         raise LogError(f"{where} is not an event; the log is damaged there")
+    found = event.get("event")
+    kind = KINDS.get(found) if isinstance(found, str) else None
+    if kind is None:
+        raise LogError(f"{where} has the unknown kind {found!r:.80}")
     read = _Reader(event, where)
-    match event.get("event"):
-        case Asked.kind:
-            return Asked(
-                number=read.count("number"), first=read.numbers("first"), second=read.numbers("second"),
-                left=read.side(), at=read.time(),
-            )  # fmt: skip
-        case Answered.kind:
-            answer = cast(Answer, read.reply("answer", skip=False))
-            return Answered(number=read.count("number"), answer=answer, at=read.time())
-        case Skipped.kind:
-            return Skipped(number=read.count("number"), at=read.time())
-        case Retracted.kind:
-            return Retracted(number=read.count("number"), at=read.time())
-        case CheckShown.kind:
-            return CheckShown(
-                check=read.check(), first=read.numbers("first"), second=read.numbers("second"),
-                left=read.side(), expected=read.reply("expected"), at=read.time(),
-            )  # fmt: skip
-        case CheckAnswered.kind:
-            return CheckAnswered(check=read.check(), answer=read.reply("answer"), at=read.time())
-        case CheckRetracted.kind:
-            return CheckRetracted(check=read.check(), at=read.time())
-        case Ended.kind:
-            if type(event.get("complete")) is not bool:
-                raise read.wrong("complete", "true or false")
-            return Ended(
-                reason=read.text("reason"), complete=event["complete"], value=read.numbers("value"),
-                weights=read.numbers("weights"), regret_bound=read.number("regret_bound"),
-                likely_regret=read.number("likely_regret"), at=read.time(),
-            )  # fmt: skip
-    raise LogError(f"{where} is of the unknown kind {event.get('event')!r:.80}")
+    return kind(**{one.name: read.field(one.name) for one in fields(kind)})

@@ -70,7 +70,7 @@ class Lines:
         unmarked = self.number == 1 and event.get("checksums") != "crc32"
         if self._checksum is None or unmarked or not line.endswith(f'"crc": "{found:08x}"}}'):
             raise LogError(
-                f"line {self.number} of the log does not fit its checksum: it was changed or damaged, or a line before it "
+                f"line {self.number} of the log does not match its checksum: it was changed or damaged, or a line before it "
                 "is missing; restore a copy of the file"
             )
         self._checksum = found

@@ -135,8 +135,8 @@ class LogState:
                 )
 
     def _take_back(self, key: int | CheckKind) -> None:
-        place = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)
-        self.given[place] = replace(self.given[place], retracted=True)
+        index = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)
+        self.given[index] = replace(self.given[index], retracted=True)
 
     @property
     def standing(self) -> list[Given]:

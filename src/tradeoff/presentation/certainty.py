@@ -138,3 +138,22 @@ def asked_words(recommendation: Recommendation, finished: bool) -> str:
     """Return how many questions were asked, and why no more if none are left."""
     asked = counted(recommendation.questions, "question")
     return f"{asked}: {reason_words(recommendation)}." if finished else f"{asked} so far."
+
+
+EXCEEDED = {
+    "proved": "What is proved if the answers are right was exceeded",
+    "proved with one slip": "What is proved even with one slip was exceeded",
+    "very likely": "“Very likely within” was exceeded",
+    "reason": "The reason for stopping did not hold",
+}
+
+
+def exceeded_words(kind: str, stated: int, exceeded: int) -> str:
+    """Return how often a kind of statement did not hold for simulated people.
+
+    >>> exceeded_words("very likely", 200, 3), exceeded_words("average", 1, 0)
+    ('“Very likely within” was exceeded 3 of 200 times.', 'The average that was stated was not exceeded.')
+    """
+    if kind == "average":
+        return f"The average that was stated was {'exceeded' if exceeded else 'not exceeded'}."
+    return f"{EXCEEDED[kind]} {exceeded:,} of {counted(stated, 'time')}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.presentation.text import one_line, text_width, wrap
+from tradeoff.problem import Presentable
 from tradeoff.problems.mdp import MDP
 
 WIDTH = 360.0  # of the drawing, in its own units; it is scaled to the room there is
@@ -24,6 +26,8 @@ MANY_NODES, MANY_ROADS = 60, 1500  # more are not labelled at all, or not drawn
 FILLING = frozenset(
     ("a", "an", "and", "at", "behind", "by", "in", "near", "of", "on", "or", "the", "to", "under", "with")
 )
+
+COORDINATES = re.compile(r"(row \d+|column \d+|\(?-?\d+|-?\d+\)?|,|\s)+")
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -56,11 +60,14 @@ class MapLayout:
         return [node for i, node in enumerate(found) if i == 0 or node != found[i - 1]]
 
 
-def map_layout(problem: object) -> MapLayout | None:
+def map_layout(problem: Presentable) -> MapLayout | None:
     """Return the map of a problem whose states have locations; None if they have none, or all the same one."""
-    if not isinstance(problem, MDP) or not problem.places:
+    if not problem.places or not (isinstance(problem, MDP) or problem.roads):
         return None
-    names = list(problem.places)
+    passed = dict.fromkeys(name for road in problem.roads for name in road)
+    names = [name for name in passed or problem.places if name in problem.places]
+    if len(names) < 2:
+        return None
     points = np.array([problem.places[name] for name in names], dtype=np.float64)
     points = points / max(float(np.abs(points).max()), np.finfo(float).tiny)  # so that no difference overflows
     drawn, height = _fitted(points)
@@ -68,7 +75,7 @@ def map_layout(problem: object) -> MapLayout | None:
         return None
     nodes, number = _merged(drawn)
     node_of = dict(zip(names, number.tolist(), strict=True))
-    roads = _roads(problem, node_of)
+    roads = _roads(problem, node_of) if isinstance(problem, MDP) else _named_roads(problem.roads[1:], node_of)
     pitch = _pitch(nodes, roads)
     members: list[list[str]] = [[] for _ in nodes]
     for name, node in node_of.items():
@@ -79,7 +86,8 @@ def map_layout(problem: object) -> MapLayout | None:
         labels = [_tile_label(title, node, tile) for title, node in zip(titles, nodes, strict=True)]
         nodes = [(x, y + 0.1 * tile) for x, y in nodes]  # the route passes below the name
     else:
-        labels = _map_labels(titles, nodes, height, [node_of[name] for name in _ends(problem) if name in node_of])
+        ends = _ends(problem) if isinstance(problem, MDP) else problem.roads[0]
+        labels = _map_labels(titles, nodes, height, [node_of[name] for name in ends if name in node_of])
     return MapLayout(height, tuple(nodes), roads, tuple(labels), node_of, tile)
 
 
@@ -122,6 +130,11 @@ def _roads(problem: MDP, node_of: dict[str, int]) -> tuple[tuple[int, int], ...]
         both = both[(both >= 0).all(axis=1) & (both[:, 0] != both[:, 1])]
         pairs.append(np.unique(np.sort(both, axis=1), axis=0))
     return tuple((int(a), int(b)) for a, b in np.unique(np.concatenate(pairs), axis=0))
+
+
+def _named_roads(pairs: Sequence[tuple[str, str]], node_of: dict[str, int]) -> tuple[tuple[int, int], ...]:
+    joined = {(node_of[a], node_of[b]) for a, b in pairs if a in node_of and b in node_of}
+    return tuple(sorted({(min(pair), max(pair)) for pair in joined if pair[0] != pair[1]}))
 
 
 def _ends(problem: MDP) -> list[str]:
@@ -174,11 +187,12 @@ def _trimmed(words: Sequence[str]) -> str:
         kept.pop(0)
     while kept and kept[-1].lower() in FILLING:
         kept.pop()
-    return " ".join(kept)
+    return " ".join(kept).rstrip(",;:")
 
 
 def _tile_label(title: str, node: Point, tile: float) -> Label | None:
-    lines = wrap(title, tile, LETTERS - 1) if tile >= 44 else []
+    # Where a tile lies is seen; "row 2, column 3" on each would only hide what is drawn there.
+    lines = wrap(title, tile, LETTERS - 1) if tile >= 44 and not COORDINATES.fullmatch(title) else []
     if not lines or len(lines) > 2:
         return None
     return Label(node[0], node[1] - tile / 2 + LETTERS + 1, tuple(lines), "middle")

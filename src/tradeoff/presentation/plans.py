@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation
+from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.numbers import ROUNDING, chance
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.wording import Wording
 
-RULES = 7  # lines at most
-TOGETHER = 2  # variables that a condition combines, if that says enough
+RULES = 8  # lines at most
+TIMES = 5  # stretches of time in one line
+TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
-STEP = "\0step"  # beside the variables of a state, which have names without this
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -52,6 +52,8 @@ class Guide:
 def guide(problem: Presentable, alternative: Alternative) -> Guide | None:
     """Return how to follow a plan; None for an item, which is simply taken."""
     share, plan = _main(alternative.plan)
+    if isinstance(plan, StochasticPolicy):  # what is done is drawn by lot
+        return None
     details = problem.details(plan)
     name = plan_name(problem, alternative)
     lead = "" if share > 1 - ROUNDING else f"With a chance of {chance(share)} this is what is done:"
@@ -182,7 +184,7 @@ def _rules(wording: Wording, details: Details) -> tuple[tuple[Rule, ...], str]:
             weight[one.action] = weight.get(one.action, 0.0) + one.probability
         usual = max(weight, key=lambda action: weight[action])
         exceptions, missed = lines.cover([i for i, one in enumerate(decisions) if one.action != usual], RULES - 1)
-        if missed < left:
+        if missed < left and weight[usual] > total / 2:
             likely = _likely(one for one in decisions if one.action == usual)
             first = min(one.step for one in decisions if one.action == usual)
             rules, left = [*exceptions, (likely, first, Rule("as a rule", one_line(usual)))], missed
@@ -198,15 +200,13 @@ class _Lines:
     """Looks for conditions under which a plan always does the same."""
 
     def __init__(self, wording: Wording, decisions: Sequence[Situation], complete: bool) -> None:
-        self.decisions = decisions
+        self.wording, self.decisions, self.complete = wording, decisions, complete
         known: dict[str, dict[str, str]] = {one.state: {} for one in decisions}
         for state in known:
             known[state] = {name: one_line(words) for name, words in wording.parts(state).items()}
-        self.words = [known[one.state] | {STEP: one_line(wording.step(one.step + 1))} for one in decisions]
+        self.words = [known[one.state] for one in decisions]
         names = dict.fromkeys(name for parts in known.values() for name in parts)
-        # If some situations are not known, nothing can be said of a few variables alone.
-        sizes = range(TOGETHER + 1) if complete else ()
-        self.short = [subset for size in sizes for subset in combinations(names, size)]
+        self.short = [subset for size in range(TOGETHER + 1) for subset in combinations(names, size)]
         self._held: dict[Names, dict[Condition, list[int]]] = {}
 
     def holding(self, names: Names, i: int) -> list[int]:
@@ -219,19 +219,22 @@ class _Lines:
             self._held[names] = groups
         return self._held[names][tuple(self.words[i][name] for name in names)]
 
-    def condition(self, i: int, wanted: set[int]) -> Names:
-        """Return the variables of the shortest true condition for decision ``i``; of several, the one that covers most."""
-        whole = tuple(name for name in self.words[i] if name != STEP)
-        action = self.decisions[i].action
-        for size in range(len(whole) + 2):
-            tried = [names for names in self.short if len(names) == size and set(names) <= set(whole)]
-            tried = tried or [names for names in (whole, (*whole, STEP)) if len(names) == size]
+    def condition(self, i: int, wanted: set[int]) -> Names | None:
+        """Return the variables of the shortest true condition for decision ``i``; of several, the one that covers most.
+
+        None if it depends on the step, or may do so because not every situation is known.
+        """
+        whole, action = tuple(self.words[i]), self.decisions[i].action
+        for size in range(len(whole) + 1 if self.complete else 0):
+            # The variable that is named first says most: where one is, before how much is left.
+            tried = [n for n in self.short if len(n) == size and set(n) <= set(whole) and (not n or whole[0] in n)]
+            tried = tried or ([whole] if len(whole) == size else [])
             found = [n for n in tried if all(self.decisions[j].action == action for j in self.holding(n, i))]
             if found:
                 return max(
                     found, key=lambda n: sum(self.decisions[j].probability for j in self.holding(n, i) if j in wanted)
                 )
-        return (*whole, STEP)
+        return None
 
     def cover(self, which: Iterable[int], most: int) -> tuple[list[Line], float]:
         """Return lines for these decisions, and how much is left uncovered."""
@@ -241,12 +244,29 @@ class _Lines:
             if len(found) == most:
                 break
             if i in left:
-                names = self.condition(i, left)
-                members = self.holding(names, i)
-                rule = Rule(", ".join(self.words[i][name] for name in names), one_line(decisions[i].action))
+                names, action = self.condition(i, left), decisions[i].action
+                whole = tuple(self.words[i]) if names is None else names
+                members = [j for j in self.holding(whole, i) if decisions[j].action == action]
+                when = [self.words[i][name] for name in whole]
+                if names is None:
+                    members = _first_times(decisions, members)
+                    when.append(one_line(self.wording.steps(sorted({decisions[j].step + 1 for j in members}))))
+                rule = Rule(", ".join(when), one_line(action))
                 found.append((_likely(decisions[j] for j in members), decisions[members[0]].step, rule))
                 left -= set(members)
         return found, sum(decisions[j].probability for j in left)
+
+
+def _first_times(decisions: Sequence[Situation], members: Sequence[int]) -> list[int]:
+    """Return those of the members, which are in order of time, that fall into the first few stretches of steps."""
+    kept: list[int] = []
+    stretches = 0
+    for j in members:
+        stretches += not kept or decisions[j].step > decisions[kept[-1]].step + 1
+        if stretches > TIMES:
+            break
+        kept.append(j)
+    return kept
 
 
 def _likely(members: Iterable[Situation]) -> float:

@@ -16,7 +16,6 @@ from tradeoff.model import Lottery, Objective, Outcomes, Vector
 from tradeoff.presentation.numbers import NOISE, amount
 from tradeoff.presentation.text import one_line
 
-RISKS = "What can really happen, how often"
 DOTS = 20  # quantiles that are drawn: each stands for 1 time in 20
 BAD = 1 / DOTS  # how rare the bad end is that is put into words
 EXACT = 1e-9  # a chance this near to what is said of it is exactly that

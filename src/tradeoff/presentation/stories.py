@@ -57,7 +57,7 @@ class Story:
     like_above: bool  # whether only what differs from the story above is told
     parts: tuple[Repeat, ...]
     amounts: tuple[tuple[str, str], ...]  # objective and amount; none where the average says it
-    states: tuple[str, ...]  # all states passed, as the problem names them
+    states: tuple[str, ...]  # all states or places passed, as the problem names them
     labels: tuple[tuple[str, str], ...] = ()  # what else is known of an item
 
     @property
@@ -105,7 +105,16 @@ def stories(lottery: Lottery, total: int | None, wording: Wording = PLAIN) -> tu
         steps, above = ([_told(p, t, paths, wording) for t in range(begin, len(p))] for p in (path, paths[i - 1]))
         if begin and _within(steps, above):  # what did not happen is not seen unless all of it is told
             begin, steps = 0, [_told(path, t, paths, wording) for t in range(len(path))]
-        told.append(Story(shares[i], chances[i], begin > 0, tuple(fold(steps)), amounts[i], trajectory.states))
+        told.append(
+            Story(
+                shares[i],
+                chances[i],
+                begin > 0,
+                tuple(fold(steps)),
+                amounts[i],
+                trajectory.through or trajectory.states,
+            )
+        )
     return tuple(told)
 
 

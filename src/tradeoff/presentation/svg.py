@@ -134,24 +134,24 @@ def range_bar(estimate: float, band: tuple[float, float] | None) -> Svg:
 def quantile_dots(risk: Risk) -> Svg:
     """Return how an objective comes out as 20 dots on a line from the least to the greatest: each is 1 time in 20."""
     low, high = risk.dots[0], risk.dots[-1]
-    columns, wide = 24, 200.0
+    columns, wide = 40, 200.0
     span = high - low
     at = [round((dot - low) / span * (columns - 1)) if span > 0 else columns // 2 for dot in risk.dots]
     tall = max(at.count(column) for column in set(at))
     step = wide / columns
-    height = tall * step + 16
+    height = tall * step + 14
     drawn, stacked = [], [0] * columns
     for column in at:
-        x, y = step * (column + 0.5), height - 16 - step * (stacked[column] + 0.5)
+        x, y = step * (column + 0.5), height - 14 - step * (stacked[column] + 0.5)
         stacked[column] += 1
         drawn.append(f"M{number(x)} {number(y)}h0")
     ends = "".join(
-        f'<text class="names" font-size="9" x="{number(x)}" y="{number(height - 3)}" text-anchor="{anchor}">{text(end)}</text>'
+        f'<text class="names" font-size="8" x="{number(x)}" y="{number(height - 3)}" text-anchor="{anchor}">{text(end)}</text>'
         for x, anchor, end in zip((0, wide), ("start", "end"), risk.ends, strict=True)
         if span > 0 or anchor == "start"
     )
     return svg(
-        f'<path class="axis" d="M0 {number(height - 14)}h{number(wide)}"/><path class="chances" '
+        f'<path class="axis" d="M0 {number(height - 13)}h{number(wide)}"/><path class="chances" '
         f'stroke-width="{number(0.8 * step)}" d="{"".join(drawn)}"/>{ends}',
         wide, height, "quantiles", f"{risk.name}: {risk.words}",
     )  # fmt: skip
@@ -219,16 +219,51 @@ def map_of(layout: MapLayout, paths: Sequence[Sequence[str]], words: str) -> Svg
             drawn.append(f'<path class="case" d="{path}"/><path class="l{story % COLOURS} way" d="{path}"/>')
     passed = sorted({node for route in routes for node in route})
     drawn.append(_names(layout, passed, "names passed"))  # not hidden by the routes
-    begins = {route[0] for route in routes if route}
-    for node in sorted({layout.node_of[states[-1]] for states in paths if states[-1] in layout.node_of}):
-        x, y = layout.nodes[node]
-        drawn.append(f'<rect class="end" x="{number(x - 6)}" y="{number(y - 6)}" width="12" height="12" rx="2"/>')
-    for node in sorted(begins):
-        x, y = layout.nodes[node]
-        drawn.append(f'<circle class="start" cx="{number(x)}" cy="{number(y)}" r="6"/>')
+    drawn += _marks(layout, routes, paths)
     return svg(
         f'<use href="#base-map"/>{"".join(drawn)}', WIDTH, layout.height, "map tiled" if layout.tile else "map", words
     )
+
+
+def _marks(layout: MapLayout, routes: Sequence[Sequence[int]], paths: Sequence[Sequence[str]]) -> list[str]:
+    """Return the marks of where ways end and, above them, begin."""
+    marks = []
+    for node in sorted({layout.node_of[states[-1]] for states in paths if states[-1] in layout.node_of}):
+        x, y = layout.nodes[node]
+        marks.append(f'<rect class="end" x="{number(x - 6)}" y="{number(y - 6)}" width="12" height="12" rx="2"/>')
+    for node in sorted({route[0] for route in routes if route}):
+        x, y = layout.nodes[node]
+        marks.append(f'<circle class="start" cx="{number(x)}" cy="{number(y)}" r="6"/>')
+    return marks
+
+
+def compared_map(
+    layout: MapLayout, left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]
+) -> tuple[Svg, str] | None:
+    """Return one map of two plans with the roads that only one of them takes standing out, and what it shows in words.
+
+    ``left`` and ``right`` are the states that the stories of A and B pass. None if neither is on the map.
+    """
+    sides = [[layout.route(states) for states in paths] for paths in (left, right)]
+    routes = [route for side in sides for route in side if route]
+    if not routes:
+        return None
+    at = layout.nodes
+    mine, theirs = ({(min(pair), max(pair)) for route in side for pair in pairwise(route)} for side in sides)
+    drawn = [
+        f'<path class="{name}" d="{"".join(f"M{_point(at[a])}L{_point(at[b])}" for a, b in sorted(roads))}"/>'
+        for name, roads in (
+            ("way both", mine & theirs), ("case", mine ^ theirs), ("l0 way", mine - theirs), ("l1 way", theirs - mine),
+        )
+        if roads
+    ]  # fmt: skip
+    drawn.append(_names(layout, sorted({node for route in routes for node in route}), "names passed"))
+    drawn += _marks(layout, routes, [*left, *right])
+    words = "A and B go the same ways; they differ in what is done there."
+    if mine != theirs:
+        words = "Only A: blue line. Only B: orange dashes. Both: grey."
+    name = "map tiled" if layout.tile else "map"
+    return svg(f'<use href="#base-map"/>{"".join(drawn)}', WIDTH, layout.height, name, words), words
 
 
 def _lanes(routes: Sequence[Sequence[int]]) -> dict[tuple[int, int], list[int]]:

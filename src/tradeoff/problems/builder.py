@@ -19,7 +19,7 @@ from tradeoff.problems.building import (
     known_names,
     names_from,
     number_of,
-    place_of,
+    where_in,
 )
 from tradeoff.problems.layer import Int, Layer, Where, build_layer
 from tradeoff.problems.solver import Solver
@@ -88,7 +88,7 @@ class Builder:
         dense = array_of(transitions, "the transitions")
         if dense.ndim not in (3, 4) or dense.shape[-3] != dense.shape[-1] or 0 in dense.shape:
             raise ProblemError(
-                f"the transitions have shape {dense.shape}; expected is [states, actions, states] "
+                f"the transitions have shape {dense.shape}; expected [states, actions, states] "
                 "or [steps, states, actions, states]"
             )
         steps = dense_steps(dense)
@@ -110,7 +110,7 @@ class Builder:
             for action, matrix in enumerate(matrices):
                 if matrix.shape != (shape[0], shape[0]):
                     raise ProblemError(
-                        f"the matrix of action {action} has shape {matrix.shape}; expected is {(shape[0], shape[0])}"
+                        f"the matrix of action {action} has shape {matrix.shape}; expected {(shape[0], shape[0])}"
                     )
         return self._matrices(steps, rewards, available, rewards_on, timed=len(steps) > 1)
 
@@ -125,7 +125,7 @@ class Builder:
         allowed = None if available is None else np.asarray(available, dtype=bool)
         shape = (state_count, action_count)
         if allowed is not None and allowed.shape not in (shape, (len(steps), *shape)):
-            raise ProblemError(f"available has shape {allowed.shape}; expected is {shape}")
+            raise ProblemError(f"available has shape {allowed.shape}; expected {shape}")
         if allowed is not None and len(steps) == 1:
             allowed = allowed.reshape(shape)
         table = array_of(rewards, "the rewards")
@@ -191,7 +191,7 @@ def check_rewards_shape(shape: tuple[int, ...], horizon: int, states: int, actio
             f"rewards of shape {shape} could be by next state or by step, because the numbers of states, actions and "
             "steps agree; say which with rewards_on='next' or rewards_on='step'"
         )
-    raise ProblemError(f"the rewards have shape {shape}; expected is {expected}, with k objectives")
+    raise ProblemError(f"the rewards have shape {shape}; expected {expected}, with k objectives")
 
 
 def layers_from_matrices(
@@ -218,7 +218,7 @@ def layers_from_matrices(
         check_model_fits(
             len(states), len(states) * len(matrices), len(probability), rewards.shape[-1], horizon, layered
         )
-        where = place_of(states, actions, step if layered else None)
+        where = where_in(states, actions, step if layered else None)
         if available is not None:
             allowed = available[step] if available.ndim == 3 else available
             _check_available(allowed, state, action, probability, where)
@@ -257,7 +257,7 @@ def _check_available(allowed: NDArray[np.bool_], state: Int, action: Int, probab
     missing = np.argwhere(allowed & (total == 0))
     if len(missing):
         raise ProblemError(
-            f"{where(*missing[0])} is said to be available, but has no transitions; "
+            f"{where(*missing[0])} is marked as available but has no transitions; "
             "give it some, or mark it as unavailable"
         )
 
@@ -343,7 +343,7 @@ def layers_from_columns(
     targets = _numbers_of(target, state_number, "next state", state, action)
     chosen = _numbers_of(action, action_number, "action")
 
-    where = place_of(state_names, action_names)
+    where = where_in(state_names, action_names)
     has_rows = np.zeros(len(state_names), dtype=bool)
     has_rows[sources] = True
     for i, name in enumerate(state_names):
@@ -368,7 +368,7 @@ def layers_from_columns(
         raise ProblemError(f"a row is for step {steps.max()}, but the steps go from 0 to {horizon - 1} (the horizon)")
     layers = []
     for t in range(horizon):
-        layer = build(steps == t, place_of(state_names, action_names, t))
+        layer = build(steps == t, where_in(state_names, action_names, t))
         missing = np.flatnonzero(layer.ends & has_rows)
         if len(missing):
             raise ProblemError(

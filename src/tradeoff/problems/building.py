@@ -44,7 +44,7 @@ def names_from(what: str, names: Sequence[str] | None, count: int) -> Sequence[s
     return found
 
 
-def place_of(states: Sequence[str], actions: Sequence[str], step: int | None = None) -> Where:
+def where_in(states: Sequence[str], actions: Sequence[str], step: int | None = None) -> Where:
     """Return a function that says where in the model a (state, action) is."""
     at = "" if step is None else f" at step {step}"
     return lambda state, action: f"state {states[state]!r}, action {actions[action]!r}{at}"
@@ -62,11 +62,11 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
     elif isinstance(start, str):
         chances[index_of("start state", start, states)] = 1.0
     elif isinstance(start, Mapping):
-        place = {name: i for i, name in enumerate(states)}
+        numbers = {name: i for i, name in enumerate(states)}
         for name, chance in start.items():
-            if str(name) not in place:
+            if str(name) not in numbers:
                 raise ProblemError(f"the start state {str(name)!r} does not exist; {known_names(states)}")
-            chances[place[str(name)]] = number_of(chance, f"the probability of start {name!r}")
+            chances[numbers[str(name)]] = number_of(chance, f"the probability of start {name!r}")
     else:
         given = array_of(start, "the start distribution")  # type: ignore[arg-type]
         if given.shape != chances.shape:

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,40 +28,101 @@ from tradeoff.problems.solver import Choices, Weights
 CHUNK = 16
 
 
-class CompiledSolver:
-    """Backward induction in compiled code; ``threads`` share out the weight vectors of a batch."""
+class Device(Protocol):
+    """Where the sweeps run: the processor, or a card (``problems.card``). All devices give the same bits."""
 
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or os.cpu_count() or 1
+    arrays: Any  # the module that makes its arrays: numpy, or one that does as numpy does
+
+    def memory(self, dynamics: Dynamics) -> int:
+        """Return how many bytes the sweeps of a model may use."""
+
+    def backward(
+        self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
+    ) -> None:
+        """Sweep ``len(policy)`` steps of one layer backwards, in place; ``again``: the layer serves more steps than one."""
+
+    def forward(self, layer: Layer, policy: Any, occupancy: Any, totals: Any, threads: int) -> None:
+        """Follow the policies through ``len(policy)`` steps of one layer, in place."""
+
+    def fetch(self, array: Any) -> Any:
+        """Return an array of the device as one of NumPy."""
+
+
+class Processor:
+    """The processor, by compiled kernels."""
+
+    arrays: Any = np
+
+    def __init__(self) -> None:
         self._arranged: WeakKeyDictionary[Layer, bellman.Arrangement | None] = WeakKeyDictionary()
 
-    def __reduce__(self) -> tuple[type[CompiledSolver], tuple[int]]:
-        return CompiledSolver, (self.threads,)
+    def __reduce__(self) -> tuple[type[Processor], tuple[()]]:
+        return Processor, ()
 
-    def arrangement(self, layer: Layer) -> bellman.Arrangement | None:
+    def memory(self, dynamics: Dynamics) -> int:
+        """Return half of what there is; the other half is for the model and its caller."""
+        return memory_limit() // 2
+
+    def backward(
+        self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
+    ) -> None:
+        """Sweep backwards, in place."""
+        if rows.second is None:
+            arranged = self._arrangement(layer) if len(rows) == 1 and again else None
+            bellman.backward(*layer_arrays(layer), rows.raw, values, policy, threads=threads, arranged=arranged)
+        else:
+            second = (rows.second, rows.tolerance)
+            bellman.backward_lexicographic(
+                *layer_arrays(layer), rows.raw, *second, values, seconds, policy, threads=threads
+            )
+
+    def _arrangement(self, layer: Layer) -> bellman.Arrangement | None:
         """Return the layer sorted for one weight vector at a time; kept, because single solves come again and again."""
         if layer not in self._arranged:
-            self._arranged[layer] = bellman.arrange(*_arrays(layer)[:4])
+            self._arranged[layer] = bellman.arrange(*layer_arrays(layer)[:4])
         return self._arranged[layer]
+
+    def forward(self, layer: Layer, policy: Any, occupancy: Any, totals: Any, threads: int) -> None:
+        """Follow the policies, in place."""
+        bellman.forward(*layer_arrays(layer), policy, occupancy, totals, threads=threads)
+
+    def fetch(self, array: Any) -> Any:
+        """Return the array itself."""
+        return array
+
+
+class CompiledSolver:
+    """Backward induction in compiled code, on a device; ``threads`` is how many of the processor's one call may use."""
+
+    def __init__(self, threads: int | None = None, device: Device | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        self.device: Device = Processor() if device is None else device
+
+    def __reduce__(self) -> tuple[type[CompiledSolver], tuple[int, Device]]:
+        return CompiledSolver, (self.threads, self.device)
 
     def optimal_values(self, dynamics: Dynamics, weights: Matrix) -> Vector:
         """Return the largest expected weighted outcome from the start, for each row of weights."""
-        rows = _Rows(np.ascontiguousarray(weights), None, np.zeros(len(weights)))
+        rows = Rows(np.ascontiguousarray(weights), None, np.zeros(len(weights)))
         result = np.empty(len(weights))
-        for begin, end, plan in chunks(dynamics, len(weights), self.threads, keep_policies=False):
+        starts = np.flatnonzero(dynamics.start)
+        for begin, end, plan in self._chunks(dynamics, len(weights), keep_policies=False):
             sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
-            result[begin:end] = dynamics.start @ sweep.backward()
+            result[begin:end] = dynamics.start[starts] @ self.device.fetch(sweep.backward()[starts])
         return result
 
     def optimal_outcomes(self, dynamics: Dynamics, weights: Weights) -> Matrix:
         """Return the expected outcome [B, k] of an optimal policy for each row of weights."""
         result = np.empty(weights.rows.shape)
         for at, rows in _kinds(weights):
-            for begin, end, plan in chunks(dynamics, len(rows), self.threads, keep_policies=True):
+            for begin, end, plan in self._chunks(dynamics, len(rows), keep_policies=True):
                 sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
                 sweep.backward()
                 result[at[begin:end]] = sweep.forward()
         return result
+
+    def _chunks(self, dynamics: Dynamics, count: int, *, keep_policies: bool) -> Iterator[tuple[int, int, Plan]]:
+        return chunks(dynamics, count, self.threads, self.device.memory(dynamics), keep_policies=keep_policies)
 
     def optimal_choices(self, dynamics: Dynamics, weights: Weights) -> list[Choices]:
         """Return an optimal policy for each row of weights."""
@@ -69,7 +131,7 @@ class CompiledSolver:
         size = dynamics.horizon * states * count * choice_type(dynamics)().itemsize
         check_fits(size, f"{count} policy tables for {dynamics.horizon} steps and {states:,} states")
         for at, rows in _kinds(weights):
-            for begin, end, plan in chunks(dynamics, len(rows), self.threads, keep_policies=True):
+            for begin, end, plan in self._chunks(dynamics, len(rows), keep_policies=True):
                 sweep = _Sweep(self, dynamics, rows.part(begin, end), plan)
                 sweep.backward()
                 tables = sweep.tables()
@@ -80,13 +142,13 @@ class CompiledSolver:
     def policy_values(self, layer: Layer, chance: Vector, after: Matrix) -> Matrix:
         """Return the expected outcome from each state on [S, k], given that after this step."""
         values = np.empty_like(after)
-        bellman.evaluate_step(*_arrays(layer), chance, after, values)
+        bellman.evaluate_step(*layer_arrays(layer), chance, after, values)
         return values
 
     def next_distribution(self, layer: Layer, chance: Vector, now: Vector) -> Vector:
         """Return how likely each state is after this step."""
         after = np.empty_like(now)
-        bellman.occupancy_step(*_arrays(layer)[:4], chance, now, after)
+        bellman.occupancy_step(*layer_arrays(layer)[:4], chance, now, after)
         return after
 
     def sample_step(
@@ -94,31 +156,34 @@ class CompiledSolver:
     ) -> tuple[Int, Int, Int]:
         """Return the choice, the branch (both -1 at an end) and the next state of each walker."""
         choices, branches, after = (np.empty(len(states), dtype=np.int64) for _ in range(3))
-        bellman.rollout_step(*_arrays(layer)[:4], chance, states, action_draws, branch_draws, choices, branches, after)
+        bellman.rollout_step(
+            *layer_arrays(layer)[:4], chance, states, action_draws, branch_draws, choices, branches, after
+        )
         return choices, branches, after
 
 
-def _arrays(layer: Layer) -> bellman.LayerArrays:
+def layer_arrays(layer: Layer) -> bellman.LayerArrays:
     """Return the arrays that every kernel takes, in their order."""
     return layer.state_ptr, layer.choice_ptr, layer.target, layer.prob, layer.reward
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """Weight vectors of one kind, ready for the kernels."""
 
     raw: Matrix  # on outcomes in the person's units
     second: Vector | None  # the tie-break on outcomes, for rows that may tie
     tolerance: Vector  # what counts as a tie, per row
 
-    def part(self, begin: int, end: int) -> _Rows:
-        return _Rows(np.ascontiguousarray(self.raw[begin:end]), self.second, self.tolerance[begin:end])
+    def part(self, begin: int, end: int) -> Rows:
+        """Return some of the rows."""
+        return Rows(np.ascontiguousarray(self.raw[begin:end]), self.second, self.tolerance[begin:end])
 
     def __len__(self) -> int:
         return len(self.raw)
 
 
-def _kinds(weights: Weights) -> Iterator[tuple[Int, _Rows]]:
+def _kinds(weights: Weights) -> Iterator[tuple[Int, Rows]]:
     """Yield the row numbers and the rows that need no tie-break, then those that do."""
     for at, tie_break in (
         (np.flatnonzero(~weights.may_tie), None),
@@ -127,7 +192,7 @@ def _kinds(weights: Weights) -> Iterator[tuple[Int, _Rows]]:
         if len(at):
             yield (
                 at,
-                _Rows(np.ascontiguousarray(weights.rows[at]), tie_break, np.ascontiguousarray(weights.tolerance[at])),
+                Rows(np.ascontiguousarray(weights.rows[at]), tie_break, np.ascontiguousarray(weights.tolerance[at])),
             )
 
 
@@ -146,11 +211,12 @@ def choice_type(dynamics: Dynamics) -> type[np.uint8] | type[np.uint16] | type[n
     return np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.uint32
 
 
-def chunks(dynamics: Dynamics, count: int, threads: int, *, keep_policies: bool) -> Iterator[tuple[int, int, Plan]]:
-    """Yield (begin, end, plan) of chunks as wide as memory allows."""
+def chunks(
+    dynamics: Dynamics, count: int, threads: int, limit: int, *, keep_policies: bool
+) -> Iterator[tuple[int, int, Plan]]:
+    """Yield (begin, end, plan) of chunks as wide as a limit on memory allows."""
     states, horizon = len(dynamics.states), dynamics.horizon
     item = choice_type(dynamics)().itemsize
-    limit = memory_limit() // 2  # the other half is for the model and its caller
     threads = max(1, threads)
     scratch = 128 * dynamics.most_choices * threads  # the values of one state's choices, in the sweep that breaks ties
     # Border values and policies of a segment: S*W*8*(H/L) + S*W*item*L bytes, least at L = sqrt(8H/item).
@@ -173,49 +239,35 @@ def chunks(dynamics: Dynamics, count: int, threads: int, *, keep_policies: bool)
 class _Sweep:
     """One chunk of weight vectors swept through the horizon: backwards once, then forwards once."""
 
-    def __init__(self, solver: CompiledSolver, dynamics: Dynamics, rows: _Rows, plan: Plan) -> None:
+    def __init__(self, solver: CompiledSolver, dynamics: Dynamics, rows: Rows, plan: Plan) -> None:
         self.solver, self.dynamics, self.rows, self.keep_policies = solver, dynamics, rows, plan.keep_policies
         length, horizon = plan.segment, dynamics.horizon
         self.segments = [(b, min(b + length, horizon)) for b in range(0, horizon, length)]
-        self.borders: dict[int, tuple[Matrix, Matrix]] = {}
-        self.policy = np.empty((length, len(dynamics.states), len(rows)), dtype=choice_type(dynamics))
+        self.borders: dict[int, tuple[Any, Any]] = {}
+        self.arrays = solver.device.arrays
+        self.policy = self.arrays.empty((length, len(dynamics.states), len(rows)), dtype=choice_type(dynamics))
 
-    def backward(self) -> Matrix:
-        """Return the values [S, B] at step 0; keeps the borders' values and the first segment's policies."""
+    def backward(self) -> Any:
+        """Return the values [S, B], on the device, at step 0; keeps the borders' values and the first segment's policies."""
         shape = (len(self.dynamics.states), len(self.rows))
-        values, seconds = np.zeros(shape), np.zeros(shape if self.rows.second is not None else (0, 0))
+        zeros = self.arrays.zeros
+        values, seconds = zeros(shape), zeros(shape if self.rows.second is not None else (0, 0))
         for begin, end in reversed(self.segments):
             if begin > 0 and self.keep_policies:
                 self.borders[end] = (values.copy(), seconds.copy())
             self._segment(begin, end, values, seconds)
         return values
 
-    def _segment(self, begin: int, end: int, values: Matrix, seconds: Matrix) -> None:
+    def _segment(self, begin: int, end: int, values: Any, seconds: Any) -> None:
         """Sweep one segment backwards, in place, and keep its policies."""
-        rows = self.rows
         # A model that does not change is swept in one call; one that does, a step at a time.
         stride = end - begin if self.dynamics.stationary else 1
         for step in range(end - stride, begin - 1, -stride):
             policy = self.policy[step - begin : step - begin + stride]
-            layer = self.dynamics.layer(step)
-            if rows.second is None:
-                arranged = self.solver.arrangement(layer) if len(rows) == 1 and stride > 1 else None
-                bellman.backward(
-                    *_arrays(layer), rows.raw, values, policy, threads=self.solver.threads, arranged=arranged
-                )
-            else:
-                bellman.backward_lexicographic(
-                    *_arrays(layer),
-                    rows.raw,
-                    rows.second,
-                    rows.tolerance,
-                    values,
-                    seconds,
-                    policy,
-                    threads=self.solver.threads,
-                )
+            layer, threads = self.dynamics.layer(step), self.solver.threads
+            self.solver.device.backward(layer, self.rows, values, seconds, policy, threads, again=stride > 1)
 
-    def _policies(self) -> Iterator[tuple[int, int, Choices]]:
+    def _policies(self) -> Iterator[tuple[int, int, Any]]:
         """Yield (begin, end, policies) of each segment in order; all but the first are computed again."""
         for begin, end in self.segments:
             if begin > 0:  # the first segment was swept last, so its policies are still there
@@ -224,19 +276,20 @@ class _Sweep:
 
     def forward(self) -> Matrix:
         """Return the expected outcomes [B, k] of the chunk's policies."""
-        dynamics = self.dynamics
-        occupancy = np.repeat(dynamics.start[:, None], len(self.rows), axis=1)
-        totals = np.zeros((len(self.rows), dynamics.objectives))
+        dynamics, device = self.dynamics, self.solver.device
+        occupancy = self.arrays.repeat(self.arrays.asarray(dynamics.start)[:, None], len(self.rows), axis=1)
+        totals = self.arrays.zeros((len(self.rows), dynamics.objectives))
         for begin, end, policy in self._policies():
             stride = end - begin if dynamics.stationary else 1
             for step in range(begin, end, stride):
                 taken = policy[step - begin : step - begin + stride]
-                arrays = _arrays(dynamics.layer(step))
-                bellman.forward(*arrays, taken, occupancy, totals, threads=self.solver.threads)
-        return totals
+                device.forward(dynamics.layer(step), taken, occupancy, totals, self.solver.threads)
+        found: Matrix = device.fetch(totals)
+        return found
 
-    def tables(self) -> Choices:
+    def tables(self) -> Any:
         """Return the chunk's policies [H, S, B]."""
+        fetch = self.solver.device.fetch
         if len(self.segments) == 1:
-            return self.policy
-        return np.concatenate([policy.copy() for _, _, policy in self._policies()])
+            return fetch(self.policy)
+        return np.concatenate([fetch(policy.copy()) for _, _, policy in self._policies()])

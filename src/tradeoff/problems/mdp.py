@@ -34,7 +34,7 @@ from tradeoff.model import (
 from tradeoff.problem import ROUNDING, SAME, GainScale, ScaledProblem, fingerprint_of, weight_rows
 from tradeoff.problems import building, policies
 from tradeoff.problems.builder import Builder, Options, Texts, check_texts, columns_from_rows
-from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.problems.device import solver_for
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Layer, build_layer
 from tradeoff.problems.learned import Evidence, learn
@@ -104,7 +104,7 @@ class MDP(ScaledProblem):
         self.name = texts.get("name", "mdp")
         self.title, self.about = texts.get("title") or self.name, texts.get("about", "")
         self.wording = Wording(texts.get("describe"))
-        self.solver: Solver = texts.get("solver") or CompiledSolver()
+        self.solver: Solver = texts.get("solver") or solver_for(given)
         self._recent: dict[tuple[int, OptimalPolicy], Deterministic] = {}
         self.evidence: Evidence | None = None  # what a model learned from data rests on
         self.stated_slack = 0.0  # the error of a model that was estimated, in gains, where it is known
@@ -205,9 +205,9 @@ class MDP(ScaledProblem):
     def with_nothing(self, name: str = "do nothing") -> MDP:
         """Return the MDP with the paper's action a_0: available only in the start state, zero reward, stays put."""
         if self.nothing_action is not None:
-            raise ProblemError(f"there is a do-nothing action already: {self.actions[self.nothing_action]!r}")
+            raise ProblemError(f"the model already has a do-nothing action: {self.actions[self.nothing_action]!r}")
         if name in self.actions:
-            raise ProblemError(f"there is an action {name!r} already; give the do-nothing action another name")
+            raise ProblemError(f"the model already has an action {name!r}; give the do-nothing action another name")
         actions = (*self.actions, name)
         at = np.flatnonzero(self.start > 0)
         ones, zeros = np.ones(len(at)), np.zeros((len(at), len(self.objectives)))
@@ -215,7 +215,7 @@ class MDP(ScaledProblem):
         layers = [
             build_layer(
                 *(np.concatenate(columns) for columns in zip(layer.branches(), added, strict=True)),
-                states=len(self.states), renormalise=False, where=building.place_of(self.states, actions),
+                states=len(self.states), renormalise=False, where=building.where_in(self.states, actions),
                 objective_names=[o.name for o in self.objectives],
             )
             for layer in self.layers
@@ -345,7 +345,7 @@ class MDP(ScaledProblem):
             case Nothing():
                 raise ArgumentError(
                     f"{self.reference.name!r} is a hypothetical outcome that no policy leads to; "
-                    "it can be compared with, but not followed"
+                    "it serves for comparison but cannot be followed"
                 )
             case _:
                 raise ArgumentError(f"{type(plan).__name__} is not a single policy")

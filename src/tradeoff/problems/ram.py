@@ -136,7 +136,7 @@ def check_fits(size: int, what: str) -> None:
     limit = memory_limit()
     if size > limit:
         raise TooLargeError(
-            f"{what} would need about {size / GIB:.3g} GiB, and {limit / GIB:.3g} GiB may be used; make the model "
+            f"{what} would need about {size / GIB:.3g} GiB, but only {limit / GIB:.3g} GiB may be used; make the model "
             "smaller (fewer states, actions or steps), or allow more through the environment variable "
             "TRADEOFF_MEMORY (in GiB)"
         )

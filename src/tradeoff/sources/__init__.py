@@ -141,10 +141,11 @@ def _check_file(path: Path) -> None:
         )
     if not path.exists():
         raise ProblemError(
-            f"there is no file {str(path)!r} and no bundled problem of that name; bundled are {', '.join(examples())}"
+            f"there is no file {str(path)!r} and no bundled problem of that name; the bundled problems are "
+            f"{', '.join(examples())}"
         )
     if path.is_dir():
-        raise ProblemError(f"{str(path)!r} is a folder; name a .toml, .json or .npz file, or another that is known")
+        raise ProblemError(f"{str(path)!r} is a folder; name a .toml, .json or .npz file, or another supported file")
     if not path.is_file():
         raise ProblemError(f"{str(path)!r} is a device or a pipe, which has no end; name a file")
 
@@ -157,7 +158,7 @@ def _reader_of_file(path: Path) -> Reader:
     if suffix in others and suffix:
         return _registered(others[suffix])
     known = [*SUFFIXES, *(name for name in others if name.startswith("."))]
-    raise ProblemError(f"{path}: files ending in {suffix!r} are not known; known are {', '.join(known)}")
+    raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; use one of {', '.join(known)}")
 
 
 def _reader_of_object(source: object) -> str:
@@ -225,11 +226,13 @@ def save(problem: AnyProblem, path: str | Path) -> None:
 
     path = Path(path)
     if isinstance(problem, PointSet) or not problem.storable:
-        raise ProblemError(f"{path} cannot be written: {problem.name!r} is something that only its program knows")
+        raise ProblemError(f"{path} cannot be written: {problem.name!r} exists only in the program that made it")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():
-                raise ProblemError(f"{path} cannot be written: there is no folder {str(path.parent)!r}; make it first")
+                raise ProblemError(
+                    f"{path} cannot be written: there is no folder {str(path.parent)!r}; create it first"
+                )
             case ".toml" | ".json":
                 writing.write(problem, path)
             case ".npz":
@@ -240,4 +243,6 @@ def save(problem: AnyProblem, path: str | Path) -> None:
         raise ProblemError(f"{path} cannot be written: {error.strerror}; check the name and the permissions") from None
     except UnicodeEncodeError as error:
         text = error.object[max(0, error.start - 20) : error.end + 20]
-        raise ProblemError(f"{path} cannot be written: {text!r} holds half a character; correct that text") from None
+        raise ProblemError(
+            f"{path} cannot be written: {text!r} contains half a character (a lone surrogate); correct that text"
+        ) from None

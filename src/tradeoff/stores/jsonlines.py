@@ -79,7 +79,7 @@ class JsonLines:
                 raise StoreError(f"{self.path} is not a plain file; name a file to keep the answers in")
             return os.open(self.path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as error:
-            raise StoreError(f"cannot open {self.path}: {error.strerror}; name a file that can be written") from error
+            raise StoreError(f"cannot open {self.path}: {error.strerror}; name a writable file") from error
 
     def _check_header(self) -> None:
         """Raise a StoreError unless the file begins as a log does."""
@@ -91,7 +91,7 @@ class JsonLines:
             header = None
         if not isinstance(header, dict) or header.get("event") != "header":
             raise DamagedError(
-                f"{self.path} is not a log of answers (its first line is not a header); it was left as it is"
+                f"{self.path} is not a log of answers (its first line is not a header); it was left unchanged"
             )
 
     # --- reading and writing ------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class JsonLines:
             self._take_back()
             raise StoreError(
                 f"the last answer was not saved, because {self.path} cannot be written: {error.strerror}; "
-                "put that right and resume: everything before it is there"
+                "fix that and resume; everything before it was saved"
             ) from error
         self._end, self._before, self._lines = self._end + len(data), b"", lines
 
@@ -170,7 +170,7 @@ def lock_file(path: Path, taken: str) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}; use a folder that can be written") from error
+        raise StoreError(f"cannot write {path}: {error.strerror}; use a writable folder") from error
     try:
         _lock(descriptor, path)
     except InUseError:

@@ -87,7 +87,7 @@ class SqliteFile:
         try:
             self._descriptor = os.open(self.real, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror}; name a file that can be written") from None
+            raise StoreError(f"cannot write {self.path}: {error.strerror}; name a writable file") from None
         self._use(_inode(os.fstat(self._descriptor)))
         try:
             _set_lock(self._descriptor, taken=True)
@@ -228,7 +228,7 @@ def check_database(path: Path) -> None:
         raise StoreError(f"the database {path} is damaged ({' '.join(str(found[0]).split())[:200]}); {advice}")
     if tables and VERSION_TABLE not in tables:
         raise StoreError(
-            f"{path} is a database of something else (it holds {', '.join(sorted(tables))[:200]}); {advice}"
+            f"{path} is a database of another program (it holds {', '.join(sorted(tables))[:200]}); {advice}"
         )
 
 
@@ -242,9 +242,9 @@ def copy_database(
     try:
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        raise ArgumentError(f"{target} exists already, and nothing was written; choose another name") from None
+        raise ArgumentError(f"{target} already exists; nothing was written: choose another name") from None
     except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror}; choose another place") from None
+        raise StoreError(f"{target} cannot be written: {error.strerror}; choose another path") from None
     try:
         with contextlib.closing(connect(target)) as copy:
             source.execute("BEGIN")  # one moment for all pages, however many others write meanwhile
@@ -260,7 +260,7 @@ def copy_database(
         sync_folder(target.parent)
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)
-        raise StoreError(f"{target} cannot be written: {error}; nothing is left of it") from None
+        raise StoreError(f"{target} cannot be written: {error}; no part of it remains") from None
     except BaseException:
         target.unlink(missing_ok=True)
         raise

@@ -52,6 +52,9 @@ LOOKED_UP = 100  # particles whose optimum is looked up before the asking may en
 NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
 WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
+# Questions to come, this one included: a line in the bits that are open about which recommendation is good enough, fitted
+# to 4,520 states of interviews on the bundled problems. It was at most 2 off in 87 of 100 of them.
+LEFT_AT_LEAST, LEFT_PER_BIT = 1.4, 2.4
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
 
 
@@ -171,13 +174,19 @@ class Careful:
             made = replace(made, reason=self._what_holds(state, told, made.likely_worst or 0.0))
         trusted = state.consistent.trusted
         doubtful = sorted(given.ordinal for i, given in enumerate(state.answers) if i not in trusted)
-        made = replace(made, doubtful=tuple(doubtful))
+        made = replace(made, doubtful=tuple(doubtful), expected_left=0.0 if complete else self._expected_left(state))
         if not complete:  # on the way, where one bound per answer would take too long
             return made
         limit = min(state.consistent.cone.limit, ROBUST_RAYS // max(1, len(trusted)))
         rays = state.consistent.if_one_were_wrong(state.labelled(sorted(trusted)), limit)
         robust = self.certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
         return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
+
+    def _expected_left(self, state: State) -> float:
+        """Return about how many questions are still to come."""
+        labels = cover(state.belief.content(state.candidates, self.chooser.target))
+        bits = float(entropy(np.bincount(labels) / len(labels)))
+        return LEFT_AT_LEAST + LEFT_PER_BIT * bits
 
     def _what_holds(self, state: State, told: Belief, likely_worst: float) -> Reason:
         """Return what can be said of the recommendation: very likely by the stated belief, or probably by the asking one."""

@@ -253,7 +253,6 @@ def recommendation(
         unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
         runner_up=_runner_up(state),
         target=target,
-        expected_left=_expected_left(state, target),
     )
 
 
@@ -274,11 +273,3 @@ def _runner_up(state: State) -> Alternative | None:
         return None
     mean = state.belief.regrets(state.candidates)[:, others].mean(axis=0)
     return state.candidates.alternatives[int(others[mean.argmin()])]
-
-
-def _expected_left(state: State, target: float) -> float:
-    """Return about how many more questions bring the bound to the target, at the pace so far."""
-    bound = max(state.certificate.bound, target)
-    # A bound falls by a constant factor per question; before any answer, from 1 to 1% in about 2 per objective.
-    pace = (np.log(1 / bound) + np.log(100)) / (len(state.answers) + 2 * len(state.candidates.relevant))
-    return float(np.log(bound / target) / pace)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import FLOOR, SPARSE, move_all
+from tradeoff.kernels.walk import FLOOR, SPARSE, mover
 from tradeoff.strategies.polytope import checked_answers, half_spaces
 
 __all__ = ["consistent", "posterior_particles"]
@@ -89,7 +89,7 @@ def posterior_particles(
         others, other_levels = weights[drawn], levels[drawn]
         weights, levels = others.copy(), other_levels.copy()
         rows = half_spaces(difference[:count], kind[:count])
-        move_all(
+        mover()(
             weights, levels, others, other_levels, np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1]),
             log(e_range[0]), log(e_range[1]), penalty, log_sparse, moves if count == len(kind) else (moves + 1) // 2,
             rng.integers(1 << 63, dtype=np.uint64),

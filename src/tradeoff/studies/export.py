@@ -73,17 +73,17 @@ def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Eve
 def answer_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
     """Return one row per answer, skip and check of every participant whose log can be read, in order."""
     return [
-        _answer(problem, number, place, given)
+        _answer(problem, number, ordinal, given)
         for number, state in folded(problem, logs)[0].items()
-        for place, given in enumerate(state.given, start=1)
+        for ordinal, given in enumerate(state.given, start=1)
     ]
 
 
-def _answer(problem: AnyProblem, participant: int, place: int, given: Given) -> Row:
+def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given) -> Row:
     shown = given.shown
     row: Row = {
         "participant": participant,
-        "place": place,
+        "place": ordinal,
         "kind": given.check or "question",
         "number": given.number,
         "left": shown.left,
@@ -246,9 +246,9 @@ def export(
             _write_private(target, content())
         return written
     except FileExistsError as error:
-        raise ArgumentError(f"{error.filename} exists already, and nothing was written; choose another name") from None
+        raise ArgumentError(f"{error.filename} already exists; nothing was written: choose another name") from None
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another place") from None
+        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another path") from None
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -163,9 +163,11 @@ class Session:
     def shown(self, turn: int) -> Asked | CheckShown:
         """Return what was shown in a turn; raise a TurnError if the turn is over or was not asked."""
         if turn != self.turn:
-            raise TurnError("this question was answered already" if turn < self.turn else "this was not asked")
+            raise TurnError(
+                "this question has already been answered" if turn < self.turn else "this question was not asked"
+            )
         if self.state.shown is None and self.ask() is None:
-            raise TurnError("this was not asked")
+            raise TurnError("this question was not asked")
         shown = self.state.shown or self.state.question  # a question is not logged again after a check
         assert shown is not None
         return shown
@@ -253,7 +255,7 @@ class Session:
         found = self.recommendation
         self.interview.record(
             Ended(
-                reason=found.reason,
+                reason=str(found.reason),
                 complete=found.complete,
                 value=tuple(found.alternative.value.tolist()),
                 weights=tuple(found.weights.tolist()),

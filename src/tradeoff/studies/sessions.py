@@ -121,7 +121,7 @@ class Sessions:
         except ConflictError:
             # Another process wrote first: an answer is too late; a question that was only shown will be shown again.
             if not ACTIONS.isdisjoint(event["event"] for event in new):
-                raise TurnError("this question was answered already") from None
+                raise TurnError("this question has already been answered") from None
             return
         entry.stored += len(new)
 

@@ -49,7 +49,9 @@ class Study:
     def of(cls, problem: AnyProblem, name: str, **given: Any) -> Study:
         """Return a new study of a problem; ``given`` are fields of the study."""
         if not NAME.fullmatch(name) or name == FOLDER or name != name.lower() or len(name) > 64:
-            raise ArgumentError(f"a study cannot be called {name!r:.80}; use at most 64 small letters, digits, - and _")
+            raise ArgumentError(
+                f"a study cannot be called {name!r:.80}; use at most 64 lower-case letters, digits, - and _"
+            )
         check_texts(given.get("texts", {}))
         study = cls(
             name=name,
@@ -69,7 +71,7 @@ class Study:
         try:
             Interview(problem, sides=self.seed, **self.interview_settings())
         except TypeError as error:
-            raise ArgumentError(f"the strategy {self.strategy!r} does not know that setting: {error}") from None
+            raise ArgumentError(f"the strategy {self.strategy!r} does not accept this setting: {error}") from None
 
     def interview_settings(self) -> dict[str, Any]:
         """Return the settings of every interview, except for the sides."""
@@ -101,7 +103,7 @@ class Study:
         try:
             store.create(FOLDER, self.name, events)
         except ConflictError:
-            raise ArgumentError(f"there is a study {self.name!r} already; choose another name") from None
+            raise ArgumentError(f"the study {self.name!r} already exists; choose another name") from None
 
     @classmethod
     def read(cls, store: Store, name: str) -> Study:
@@ -198,7 +200,7 @@ def _events(store: Store, name: str) -> list[dict[str, Any]]:
         return store.read(FOLDER, name)
     except MissingError:
         known = ", ".join(store.names(FOLDER)) or "none"
-        raise ArgumentError(f"there is no study {name!r:.80}; there are: {known}") from None
+        raise ArgumentError(f"there is no study {name!r:.80}; the studies are: {known}") from None
 
 
 def problem_bytes(problem: AnyProblem) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,8 @@ BEGIN = "Press any key to begin."
 LAST_PROMPT = "u undo the last answer   any other key: end"
 SHORTEST = 16  # rows; a screen with fewer scrolls
 UNMEASURED = 24  # rows of a screen that is none
+
+PREPARING = "Preparing the first question. The very first time, that takes a while: code is compiled and kept ..."
 
 MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how long the paper's own basis takes
 
@@ -171,7 +174,7 @@ def begun(
     from tradeoff.interview import Interview
     from tradeoff.stores import JsonLines
 
-    busy = out.status("Working out what to ask ...") if out.is_terminal else contextlib.nullcontext()
+    busy = out.status(PREPARING) if out.is_terminal else contextlib.nullcontext()
     if resume is not None:
         with JsonLines.open(resume) as store:
             try:
@@ -183,11 +186,24 @@ def begun(
         return
     with busy:
         interview = Interview(problem, **settings)
+        if out.is_terminal:
+            prepare_first(problem, interview)
     if log is None:
         yield interview, None
         return
     with JsonLines.create(log) as store:
         yield interview, store
+
+
+def prepare_first(problem: Presentable, interview: Interview) -> None:
+    """Do what the first question needs while something moves, and begin with what the second will need."""
+    from tradeoff.kernels.walk import mover
+
+    first = interview.next()
+    if first is not None:
+        problem.show(first.a)
+        problem.show(first.b)
+        threading.Thread(target=mover).start()
 
 
 def warn_of_many_questions(interview: Interview) -> None:

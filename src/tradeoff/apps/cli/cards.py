@@ -14,7 +14,6 @@ from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.plans import Guide
 from tradeoff.presentation.result import AnswerLine, Given, answer_lines, result
-from tradeoff.presentation.risk import RISKS
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
@@ -56,20 +55,13 @@ def filled(items: Iterable[str], width: int) -> list[str]:
 
 
 def card_block(card: Card, width: int) -> Text:
-    """Return a card as a block of this width: each story with its share and outcome, and what really happens how often."""
+    """Return a card as a block of this width: each story with its share and outcome."""
     block = Text()
     for story in card.stories:
         text = "\n".join(story_lines(story, width))
         bold = text.find(":") if story.share else len(text)
         block.append(text[:bold], style="bold").append(f"{text[bold:]}\n")
         block.append("".join(f"  {line}\n" for line in outcome_lines(story, width - 2)))
-    if card.risks:
-        block.append(f"\n{RISKS}:\n", style="bold")
-    for risk in card.risks:
-        for i, line in enumerate(filled(f"{risk.name}: {risk.words}".split(" "), width - 2)):
-            block.append(f"{'  ' if i else ''}{line}\n")
-    if card.basis:
-        block.append("\n".join(filled(card.basis.split(" "), width)), style="dim")
     block.rstrip()
     return block
 
@@ -103,6 +95,20 @@ def print_guide(out: Console, guide: Guide) -> None:
         out.print(cell(guide.covered, "dim"))
 
 
+def risk_block(card: Card, width: int) -> Text:
+    """Return how often what really happens, for each objective that varies; empty where nothing does."""
+    block = Text()
+    varying = [risk for risk in card.risks if not risk.always]
+    if varying:
+        block.append(f"{sentences.RISK}\n", style="bold")
+    for risk in varying:
+        for i, text in enumerate(filled(f"{risk.name}: {risk.words}".split(" "), max(width - 4, 16))):
+            block.append(f"{'    ' if i else '  - '}{text}\n")
+    if varying:
+        block.append("\n".join(filled(card.basis.split(" "), width)), style="dim")
+    return block
+
+
 def print_recommendation(
     out: Console, problem: Presentable, recommendation: Recommendation, finished: bool, given: Sequence[Given] = ()
 ) -> None:
@@ -121,6 +127,8 @@ def print_recommendation(
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
     if found.guide is not None:
         print_guide(out, found.guide)
+    if risk := risk_block(found.card, out.width):
+        out.print(risk)
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
     for row, importance in zip(found.amounts, found.importance, strict=True):
         made.add_row(cell(row.name), cell(row.amount), cell(f"{band_bar(importance.band)}{importance.words}"))

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tradeoff.apps.cli.cards import card_block, filled, shortened
+from tradeoff.apps.cli.cards import card_block, filled, risk_block, shortened
 from tradeoff.apps.cli.output import cell
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import ComparisonRow, LabelRow, Pair
@@ -126,13 +126,15 @@ def question_details(shown: Pair, width: int) -> RenderableType:
         pass  # the names say it all
     elif width < SIDE_BY_SIDE:
         for letter, card in zip("AB", shown.cards, strict=True):
-            parts += [Text(f"{letter}:", style="bold reverse"), card_block(card, width)]
+            parts += [Text(f"{letter}:", style="bold reverse"), card_block(card, width), risk_block(card, width)]
     else:
         side = (width - 7) // 2
         columns = Table(box=box.SQUARE, border_style="dim")
         for letter in "AB":
             columns.add_column(letter, width=side, header_style="bold reverse")
-        columns.add_row(*(card_block(card, side) for card in shown.cards))
+        columns.add_row(*(card_block(card, side) for card in shown.cards), end_section=True)
+        if any(card.risks for card in shown.cards):
+            columns.add_row(*(risk_block(card, side) for card in shown.cards))
         parts.append(columns)
     for row in shown.rows:
         a, b = row.amounts

@@ -70,7 +70,7 @@ class ListenOptions:
         local = all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in self.addresses())
         if not local and not self.hosts:
             raise ArgumentError(
-                f"--host {self.host} lets other machines in; say under which name they know this one with "
+                f"--host {self.host} lets other machines in; give the name by which they know this one with "
                 "--allowed-host NAME, such as --allowed-host study.example.org"
             )
         if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
@@ -95,13 +95,13 @@ def listen_options(command: Command) -> Command:
     @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
                   help="The address to listen at; 0.0.0.0 lets other machines in.")  # fmt: skip
     @click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535), metavar="N",
-                  help="The port; 0 takes a free one.")  # fmt: skip
+                  help="The port; 0 picks a free one.")  # fmt: skip
     @click.option("--allowed-host", "hosts", multiple=True, metavar="NAME",
-                  help="A name under which this machine is known to others; can be repeated.")  # fmt: skip
+                  help="A name by which other machines know this one; can be repeated.")  # fmt: skip
     @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
                   help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
     @click.option("--limit", "limits", multiple=True, metavar="NAME=N",
-                  help="A limit on what visitors may ask: begins=120 (interviews begun by an address in ten minutes), "
+                  help="A limit on what visitors may do: begins=120 (interviews begun by an address in ten minutes), "
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
     @click.option("--visitor-header", metavar="NAME",
                   help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
@@ -135,7 +135,9 @@ def strategy_options(command: Command) -> Command:
                   help="How the questions are chosen.")  # fmt: skip
     @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
-    @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person no more than this.")
+    @click.option(
+        "--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person at most this many questions."
+    )
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
                   help="Random seed.")  # fmt: skip
     @functools.wraps(command)
@@ -217,7 +219,7 @@ def run(
         serve_app(app, addresses, port, ready=lambda: announce(listen, port, study, address, show_secret))
     finally:
         workers.stop()
-    click.echo("\nStopped. Everything is kept; the same command continues.", err=True)
+    click.echo("\nStopped. Everything is saved; the same command continues.", err=True)
 
 
 def application(store: Store, study: Study, problem: AnyProblem, listen: ListenOptions) -> ASGIApp:

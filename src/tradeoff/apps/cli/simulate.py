@@ -27,7 +27,7 @@ PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 @click.option("--users", default=1000, show_default=True, metavar="N", help="The number of simulated users.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
               help="The smallest difference that a user notices, as a share of the best they can get.")  # fmt: skip
-@click.option("--strategy", default="paper", show_default=True, metavar="NAME", help="How the questions are chosen.")
+@click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
@@ -143,6 +143,8 @@ def heading(run: Population, title: str) -> str:
 
 def print_summary(run: Population, title: str, seconds: float) -> None:
     """Print the summary for people."""
+    from tradeoff.presentation.certainty import exceeded_words
+
     found, settings = run.summary(), run.settings
     made = table("", ">mean", ">p50", ">p95", ">worst")
     asked = found.questions
@@ -157,8 +159,8 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
     out.print(cell(heading(run, title)), style="bold")
     out.print(made)
     notes = [f"{100 * found.complete:.4g}% of the interviews were completed."]
-    if found.bound is not None:
-        notes.append(f"{found.exceeded:,} certificates were exceeded.")
+    for kind, count in found.exceeded.items():
+        notes.append(exceeded_words(kind, count.stated, count.exceeded))
     if settings.error_rate:
         notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
     notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -81,6 +82,11 @@ def problem_argument(command: Command) -> Command:
         metavar="NAME=VALUE",
         help="Another option of the source, such as horizon=20. Can be repeated.",
     )
+    @click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "gpu"]),
+        help="Where a model is solved; auto, the default, is a graphics card if there is one and the model is large.",
+    )
     @functools.wraps(command)
     def run(
         problem: str,
@@ -88,8 +94,11 @@ def problem_argument(command: Command) -> Command:
         keep_dominated: bool,
         renormalise: bool,
         others: tuple[str, ...],
+        device: str | None,
         **arguments: Any,
     ) -> Any:
+        if device is not None:
+            os.environ["TRADEOFF_DEVICE"] = device  # which other processes of this command inherit
         flags: dict[str, str | bool] = {"keep_dominated": True} if keep_dominated else {}
         flags |= {"renormalise": True} if renormalise else {}
         flags |= {"objectives": objectives} if objectives is not None else {}

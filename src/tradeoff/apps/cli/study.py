@@ -70,9 +70,9 @@ def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
 @problem_argument
 @strategy_options
 @click.option("--checks/--no-checks", default=True, show_default=True,
-              help="Two questions more that show whether people pay attention; they flag, and exclude nobody.")  # fmt: skip
+              help="Add two questions that show whether people pay attention; nobody is excluded.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
-              help="Whether anybody can begin, or only those who were given a link.")  # fmt: skip
+              help="Whether anyone can begin, or only people who were given a link.")  # fmt: skip
 @click.option("--participants", default=0, type=click.IntRange(0, 100_000), metavar="N",
               help="Make this many links to give to people.")  # fmt: skip
 @click.option("--text", "texts", multiple=True, metavar="NAME=TEXT", help=TEXT_HELP)

@@ -89,7 +89,7 @@ def _wrong(request: Request, error: Exception) -> Response:
 
 def _not_saved(request: Request, error: Exception) -> Response:
     log.error("not saved: %s", error)
-    sentence = "This was not saved, try again in a moment. Everything you answered before is safe."
+    sentence = "Your answer was not saved. Try again in a moment; everything you answered before is safe."
     return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
 
 
@@ -109,7 +109,7 @@ def _http(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return _missing(request, error)
     headers = dict(error.headers or {})
-    detail = "this address does not take that method" if error.status_code == 405 else str(error.detail)
+    detail = "this address does not accept that method" if error.status_code == 405 else str(error.detail)
     return _said(request, error.status_code, "That did not work", f"{detail[:1].upper()}{detail[1:]}.", **headers)
 
 

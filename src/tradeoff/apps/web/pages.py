@@ -24,9 +24,9 @@ from tradeoff.studies import Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 
 NOTICES = {
-    "answered": "This question was answered already, maybe in another window. You can take the answer back.",
+    "answered": "This question has already been answered, perhaps in another window. You can take the answer back.",
     "nothing": "There is no answer to take back.",
-    "changed": "Something was answered or taken back in another window; this is the question now.",
+    "changed": "Something was answered or taken back in another window. This is the current question.",
 }
 
 
@@ -34,7 +34,9 @@ async def start(request: Request) -> Response:
     """Show what the study is about, and a button to begin."""
     sessions = _sessions(request)
     if not sessions.study.open:
-        return message("By invitation", "This study is open to those who were given a link. Please use yours.", 200)
+        return message(
+            "By invitation", "Only people who were given a link can take part in this study. Please use your link.", 200
+        )
     view = views.start_view(request.app.state.problem, texts=sessions.study.texts, action="/start")
     return HTMLResponse(views.render("start.html", **view))
 
@@ -138,8 +140,8 @@ async def result(request: Request) -> Response:
 def _result_page(sessions: Sessions, token: str, session: Session, notice: str) -> str:
     session.ask()
     found, history = session.recommendation, session.history()
-    settled = found.complete  # a strategy that allows for slips has dealt with contradictions
-    conflicts = [] if settled else [number for number, _, _ in session.interview.conflicts()]
+    resolved = found.complete  # a strategy that allows for slips has dealt with contradictions
+    conflicts = [] if resolved else [number for number, _, _ in session.interview.conflicts()]
     drawn = views.result_drawn_before(sessions.problem, found)
     with contextlib.nullcontext() if drawn else session.interview.thinking():
         view = views.result_view(

@@ -132,6 +132,11 @@ class RenderCache:
         route = None if self.layout is None else svg.map_of(self.layout, paths, f"Where it goes: {words}")
         return {"array": array, "map": route}
 
+    def compared(self, one: Card, other: Card) -> tuple[svg.Svg, str] | None:
+        """Return one map of both sides of a question, and how it is to be read."""
+        sides = [[story.states for story in card.stories] for card in (one, other)]
+        return None if self.layout is None else svg.compared_map(self.layout, *sides)
+
     def changes(self, recommendation: Recommendation) -> tuple[Change, ...]:
         """Return what would be recommended if one objective mattered more; worked out once."""
         found = recommendation.alternative

@@ -95,7 +95,7 @@ def resolve(host: str) -> tuple[str, ...]:
         raise ArgumentError(
             f"cannot listen at --host {host}: {error}; use 127.0.0.1, or 0.0.0.0 to let other machines in"
         ) from None
-    addresses = sorted({str(place[0]) for *_, place in found}, key=lambda address: (":" in address, address))
+    addresses = sorted({str(endpoint[0]) for *_, endpoint in found}, key=lambda address: (":" in address, address))
     usable = [address for address in addresses if _can_bind(address)]
     if not usable:
         raise ArgumentError(

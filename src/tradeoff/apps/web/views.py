@@ -94,7 +94,8 @@ def _pair(cache: RenderCache, left: Alternative, right: Alternative, picture: Pi
         found = pair(cache.problem, left, right, (cache.lottery(left), cache.lottery(right)))
         values = {
             "pair": found,
-            "drawings": [cache.drawings(card) for card in found.cards],
+            "drawings": [cache.drawings(card) | {"map": None} for card in found.cards],
+            "both": cache.compared(*found.cards),
             "map_defs": cache.map_defs,
             "picture": picture,
         }

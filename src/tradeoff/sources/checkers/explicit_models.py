@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Matrix, Objective, Vector
-from tradeoff.problems.building import check_model_fits, place_of
+from tradeoff.problems.building import check_model_fits, where_in
 from tradeoff.problems.layer import Int, build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
@@ -81,7 +81,7 @@ class ModelOptions:
     def __post_init__(self) -> None:
         if self.horizon is None:
             raise ArgumentError(
-                "the model has no number of steps of its own, and plans are made for a number of steps; give it with "
+                "the model does not set a number of steps, which a plan needs; give it with "
                 "horizon=20 (on the command line: --with horizon=20)"
             )
         object.__setattr__(self, "horizon", whole("horizon", self.horizon))
@@ -93,7 +93,7 @@ class ModelOptions:
 def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[Objective], list[str]]:
     """Return the reward structures that are objectives, and a note where their direction is an assumption."""
     if not names:
-        raise ProblemError("it has no reward structures, so that there is nothing to choose between; add some")
+        raise ProblemError("it has no reward structures, so there is nothing to choose between; add some")
     goals: Goals = dict.fromkeys(names) if asked is None else asked
     for name in goals:
         if name not in names:
@@ -123,7 +123,7 @@ def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
 
     ended, notes = _ended(model, options, _idle(model, state, choice, earned, extra))
     if np.all((ended | (np.diff(model.state_ptr) == 0))[start > 0]):
-        raise ProblemError("nothing can be earned from the start, so that there is nothing to choose; check the start")
+        raise ProblemError("nothing can be earned from the start, so there is nothing to choose; check the start")
 
     kept = ~ended[state]
     action, action_names = _actions(model.action[kept], state[kept], model.action_names)
@@ -137,7 +137,7 @@ def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
         (lambda state, action: by_choice) if extra is None else (earned[choice] + extra)[going],
         states=count,
         renormalise=options.renormalise,
-        where=place_of(model.states, action_names),
+        where=where_in(model.states, action_names),
         objective_names=[o.name for o in model.objectives],
     )
     mdp = MDP(
@@ -234,9 +234,9 @@ def _actions(labels: Int, state: Int, texts: Sequence[str]) -> tuple[Int, tuple[
     base = int(number.max(initial=0)) + 1
     keys, action = np.unique(labels * base + number, return_inverse=True)
     names: dict[str, None] = {}
-    for label, place in (divmod(int(key), base) for key in keys):
+    for label, ordinal in (divmod(int(key), base) for key in keys):
         text = texts[label]
-        name = f"{text or 'choice'} {place}" if place else text or "go on"
+        name = f"{text or 'choice'} {ordinal}" if ordinal else text or "go on"
         while name in names:  # a label of the model may itself be called "go 1"
             name += "'"
         names[name] = None

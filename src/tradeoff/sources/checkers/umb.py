@@ -172,7 +172,7 @@ def _probabilities(
     kind = system.get("branch-probability-type")
     if kind is None:
         if branches != choices:
-            raise ProblemError("its branches have no probabilities, so that it is not said how likely each of them is")
+            raise ProblemError("its branches have no probabilities")
         return np.ones(branches), []
     exact = isinstance(kind, dict) and kind.get("type") == "rational"
     notes = ["exact probabilities were rounded to 16 digits"] if exact else []

@@ -132,7 +132,7 @@ class Archive:
         letter = NUMBERS.get(what) if isinstance(what, str) else None
         fits = isinstance(size, int) and size in ((64,) if what == "double" else (8, 16, 32, 64))
         if letter is None or not fits:
-            raise ProblemError(f"{name} has the type {shortened(kind)}, which is not a kind of number that is read")
+            raise ProblemError(f"{name} has the type {shortened(kind)}, which is not a supported kind of number")
         return self.array(name, letter if what == "double" else f"{letter}{size // 8}", count).astype(np.float64)
 
     def _fractions(self, name: str, size: object, count: int) -> Vector:

@@ -46,7 +46,7 @@ class BranchingRandom:
                 self._way.pop()
             if not self._way:
                 return
-        raise NotExactError(f"one step of it has more than {MOST_OUTCOMES:,} random outcomes")
+        raise NotExactError(f"a single step has more than {MOST_OUTCOMES:,} random outcomes")
 
     def _next_way(self) -> bool:
         """Advance the last draw to its next possible outcome; return whether there is one."""

@@ -63,7 +63,7 @@ class CounterProxy:
         self.number, self.notice = number, notice
 
     def __add__(self, other: Any) -> Any:
-        if _is_number(other):
+        if is_number(other):
             return CounterProxy(self.number + other, self.notice)
         return self.plain() + other
 
@@ -83,26 +83,11 @@ def _used_as(method: str) -> Callable[..., Any]:
     return use
 
 
-for _name in (
-    *("eq", "ne", "lt", "le", "gt", "ge", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv"),
-    *(
-        "mod",
-        "rmod",
-        "pow",
-        "rpow",
-        "neg",
-        "abs",
-        "bool",
-        "int",
-        "float",
-        "index",
-        "round",
-        "str",
-        "repr",
-        "format",
-        "hash",
-    ),
-):
+_USES = [
+    "eq", "ne", "lt", "le", "gt", "ge", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv",
+    "mod", "rmod", "pow", "rpow", "neg", "abs", "bool", "int", "float", "index", "round", "str", "repr", "format", "hash",
+]  # fmt: skip
+for _name in _USES:
     setattr(CounterProxy, f"__{_name}__", _used_as(f"__{_name}__"))
 setattr(CounterProxy, "__array__", lambda self, *_, **__: np.array(self.plain()))  # noqa: B010
 
@@ -123,7 +108,7 @@ def frozen(value: Any, inside: tuple[int, ...] = ()) -> Any:
     if isinstance(value, CounterProxy):
         return value.plain()
     if isinstance(value, Uniform):
-        raise NotExactError("it keeps a continuous random number in its memory")
+        raise NotExactError("it keeps a continuous random number in its state")
     if id(value) in inside:
         return "itself"
     return _frozen_object(value, (*inside, id(value)))
@@ -181,11 +166,11 @@ class EnvironmentState:
     def begin(self) -> None:
         """Replace every generator by the branching one, and remember the first state."""
         spaces = [vars(value) for value in self.attributes.values() if is_space(value)]
-        for place in (self.attributes, *spaces):
-            names = {name for name, value in place.items() if isinstance(value, np.random.Generator)}
+        for owner in (self.attributes, *spaces):
+            names = {name for name, value in owner.items() if isinstance(value, np.random.Generator)}
             for name in names | {"_np_random"}:
-                self._generators.append((place, name, place.get(name, ABSENT)))
-                place[name] = self.branching
+                self._generators.append((owner, name, owner.get(name, ABSENT)))
+                owner[name] = self.branching
         self.first = dict(self.attributes)
         self.first_frozen = {name: frozen(value) for name, value in self.first.items()}
         self.first_copies = {name: self._copy_or_none(value) for name, value in self.first.items()}
@@ -198,11 +183,11 @@ class EnvironmentState:
                 del self.attributes[name]
         for name in self.first:
             self._put_first(name)
-        for place, name, value in self._generators:
+        for owner, name, value in self._generators:
             if value is ABSENT:
-                place.pop(name, None)
+                owner.pop(name, None)
             else:
-                place[name] = value
+                owner[name] = value
 
     def first_state(self) -> None:
         """Restore the state from before the first reset."""
@@ -247,7 +232,7 @@ class EnvironmentState:
 
     def _tally(self, name: str, value: Any) -> Any:
         """Return a number as a counter proxy; a value that is no longer a number was not only counted."""
-        if not _is_number(value):
+        if not is_number(value):
             self._noticed.add(name)
             return value
         return CounterProxy(value, lambda: self._noticed.add(name))
@@ -281,7 +266,7 @@ class EnvironmentState:
         self.changing += changed
         for name in sorted(self._noticed):  # at first it is only known to be read, later to be used otherwise
             value = self.attributes.get(name)
-            if name in self.counted or not _is_number(value):
+            if name in self.counted or not is_number(value):
                 self.known.append(name)
                 self.counted = [other for other in self.counted if other != name]
             else:
@@ -316,7 +301,7 @@ class EnvironmentState:
         try:
             return copy.deepcopy(value, {id(self.env): self.env, id(self.branching): self.branching})
         except Exception as error:
-            raise NotExactError(f"its memory cannot be saved ({error})") from None
+            raise NotExactError(f"its state cannot be saved ({error})") from None
 
     def _copy_or_none(self, value: Any) -> Any:
         try:
@@ -325,7 +310,8 @@ class EnvironmentState:
             return None
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, and not a truth value."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 

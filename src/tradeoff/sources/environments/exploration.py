@@ -143,14 +143,8 @@ class Explorer:
         seconds: float,
         name: str,
     ) -> None:
-        self.env, self.actions, self.branching, self.depth, self.most, self.name = (
-            env,
-            actions,
-            branching,
-            depth,
-            most,
-            name,
-        )
+        self.env, self.actions, self.branching, self.name = env, actions, branching, name
+        self.depth, self.most = depth, most
         self.seconds, self.began = seconds, time.process_time()
         self.room, self.resident = memory_limit(), resident_memory()
         self.attributes = EnvironmentState(env, branching)
@@ -228,7 +222,7 @@ class Explorer:
         except Exception as error:
             self.attributes.check(thoroughly=True)  # a counter proxy may have been the cause
             raise NotExactError(
-                f"its {method.__name__}() failed while it was tried out ({type(error).__name__}: {error})"
+                f"its {method.__name__}() failed during exploration ({type(error).__name__}: {error})"
             ) from None
 
     def _state(self, observation: Any, ended: bool, depth: int) -> int:
@@ -317,7 +311,7 @@ class Explorer:
                 observation, _ = self.env.reset(seed=episode)
                 state = self._found(found, observation, False)
                 if state not in found.start:
-                    raise NotExactError("it does not always begin as it did when it was tried out")
+                    raise NotExactError("it does not always begin as it did during exploration")
                 episode += 1
                 for _ in range(min(left, self.depth or left)):
                     left -= 1
@@ -327,7 +321,7 @@ class Explorer:
                     target = self._found(found, observation, ended)
                     same = (found.action[rows] == action) & (found.target[rows] == target)
                     if not np.any(same & np.all(found.rewards[rows] == reward_row(reward), axis=1)):
-                        raise NotExactError("it did something that it never did when it was tried out")
+                        raise NotExactError("it did something that exploration never saw")
                     state = target
                     if ended:
                         break
@@ -339,7 +333,7 @@ class Explorer:
     def _found(self, found: StateSpace, observation: Any, ended: bool) -> int:
         state = self.number.get(self._key(observation, ended), -1)
         if state < 0 or (self.index_of is None and frozen(found.observations[state]) != frozen(observation)):
-            raise NotExactError("it came to a state that it never came to when it was tried out")
+            raise NotExactError("it reached a state that exploration never reached")
         return state
 
 

@@ -118,7 +118,9 @@ def _played(
     except ProblemError:
         raise
     except Exception as error:
-        raise ProblemError(f"{name_of(env)} failed when it was tried out: {type(error).__name__}: {error}") from None
+        raise ProblemError(
+            f"{name_of(env)} failed while random actions were played: {type(error).__name__}: {error}"
+        ) from None
     finally:
         random.setstate(before)
     return log

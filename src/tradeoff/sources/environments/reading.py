@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.problems.building import place_of
+from tradeoff.problems.building import where_in
 from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.ram import check_fits
@@ -110,9 +110,9 @@ def from_environment(env: Any, options: EnvironmentOptions) -> MDP:
             ended = isinstance(error, OutOfBudgetError)
     endless = _endless(env.observation_space)
     if endless == "continuous" or (endless and method != "rollouts"):
-        cannot = f"cannot be read exactly ({why}), and not be estimated either" if why else "cannot be estimated"
+        cannot = f"cannot be read exactly ({why}), nor can it be estimated" if why else "cannot be estimated"
         raise ProblemError(
-            f"{name_of(env)} {cannot}: its observations are {endless} ({env.observation_space}), so that hardly a state "
+            f"{name_of(env)} {cannot}: its observations are {endless} ({env.observation_space}), so hardly any state "
             "is seen twice; choose an environment with finitely many states, such as mo-gym:deep-sea-treasure-v0"
         )
     if ended:  # an estimate in its place would depend on how fast this machine is
@@ -224,7 +224,7 @@ def _actions(env: Any) -> list[Any]:
     else:
         raise ProblemError(f"{name_of(env)} has the actions {space}; only finitely many actions can be compared")
     if not found:
-        raise ProblemError(f"{name_of(env)} has the actions {space}; at most {MOST_ACTIONS:,} can be tried out")
+        raise ProblemError(f"{name_of(env)} has the actions {space}; at most {MOST_ACTIONS:,} can be explored")
     return found
 
 
@@ -287,7 +287,7 @@ def _exactly(
     named, rewards, turned = objectives_of(space.rewards, words, objectives)
     layer = build_layer(
         space.source, space.action, space.probability, space.target, rewards, states=len(names), renormalise=False,
-        where=place_of(names, words.actions), objective_names=[o.name for o in named],
+        where=where_in(names, words.actions), objective_names=[o.name for o in named],
     )  # fmt: skip
     start = np.zeros(len(names))
     start[list(space.start)] = list(space.start.values())
@@ -309,11 +309,11 @@ def _horizon(
         if by_clock is not None and by_clock < steps:
             return by_clock, [f"the horizon is {by_clock} steps, not {steps}: the environment ends then"]
         beyond = limit is not None and limit < steps and not (ends and min(ends) <= limit)
-        return steps, [f"the environment itself stops after {limit} steps; the horizon goes beyond"] * beyond
+        return steps, [f"the environment itself stops after {limit} steps, before the horizon"] * beyond
     known = [*ends, *([] if limit is None else [limit])]
     if not known:
         raise ProblemError(
-            f"{name_of(env)} can go on for ever: it sets no limit of steps and has ways in a circle; give the number of "
+            f"{name_of(env)} can go on for ever: it sets no step limit and its states form cycles; give the number of "
             "steps, such as horizon=50"
         )
     return min(known), []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.model import Vector
-from tradeoff.sources.environments.environment_state import frozen
+from tradeoff.sources.environments.environment_state import frozen, is_number
 from tradeoff.sources.environments.exploration import StateSpace
 
 
@@ -54,19 +54,15 @@ def _folded(space: StateSpace, position: int) -> StateSpace | None:
 
 def _times(space: StateSpace, position: int) -> Vector | None:
     """Return the time in each state, or None if this attribute does not increase by one with every step."""
-    if not _is_number(space.identities[0][position]):
+    if not is_number(space.identities[0][position]):
         return None
     values = [0 if ended else key[position] for key, ended in zip(space.identities, space.ended, strict=True)]
-    if not all(map(_is_number, values)):
+    if not all(map(is_number, values)):
         return None
     clock = np.array(values, dtype=float)
     goes_on = ~np.array(space.ended)[space.target]
     ticks = np.array_equal(clock[space.target[goes_on]], clock[space.source[goes_on]] + 1)
     return clock if ticks and len({clock[state] for state in space.start}) == 1 else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _behaviour(space: StateSpace, state: int, rest: list[Any], ends_now: bool) -> dict[Any, float]:

@@ -17,7 +17,7 @@ from tradeoff.sources.tables.text import check_width, read_text, rows_of
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a CSV file; ``place(i)`` says where row i is."""
+    """The columns of a CSV file; ``location(i)`` says where row i is."""
 
     source: str
     header: list[str]
@@ -27,7 +27,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return where a row is, for messages."""
         return f"{self.source}, line {self.lines[row]}"
 
@@ -35,7 +35,7 @@ class Table:
         """Return a column of texts, or say that it is missing."""
         if name not in self.columns:
             raise ProblemError(
-                f"{self.source}: there is no column {name!r}; found are {shortened(', '.join(self.header))}"
+                f"{self.source}: there is no column {name!r}; it has {shortened(', '.join(self.header))}"
             )
         return self.columns[name]
 
@@ -48,7 +48,7 @@ class Table:
                 return found
         except (TypeError, ValueError, OverflowError):
             pass  # said below, with its place
-        return [number(text, f"{self.place(i)}, column {name!r}") for i, text in enumerate(texts)]
+        return [number(text, f"{self.location(i)}, column {name!r}") for i, text in enumerate(texts)]
 
 
 def number(text: object, where: str) -> float:
@@ -105,7 +105,7 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
         raise ProblemError(f"{path}: the column {shortened(twice)} is named twice; give every column a name of its own")
     for name in required:
         if name not in header:
-            raise ProblemError(f"{path}: there is no column {name!r}; found are {shortened(', '.join(header))}")
+            raise ProblemError(f"{path}: there is no column {name!r}; it has {shortened(', '.join(header))}")
     for line, row in rows[1:]:
         check_width(str(path), line, len(row), len(header), first)
     body = rows[1:]

@@ -35,7 +35,7 @@ def read_document(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; problem files of at most {LARGEST_FILE >> 20} MB are read: "
+            f"{path} has {size / 2**20:,.0f} MB; problem files may have at most {LARGEST_FILE >> 20} MB: "
             "use the .npz form for large models"
         )
     raw = path.read_bytes()
@@ -170,9 +170,9 @@ def check_document(document: Mapping[str, Any], source: str) -> None:
     causes = [error for error in errors if error.validator != "unevaluatedProperties"] or errors
     found = jsonschema.exceptions.best_match(causes)
     if found is not None:
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found.absolute_path)
+        location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in found.absolute_path)
         message = found.message if len(found.message) <= 300 else found.message[:297] + "..."
-        raise ProblemError(f"{source}: {place.lstrip('.') or 'the file'}: {message}")
+        raise ProblemError(f"{source}: {location.lstrip('.') or 'the file'}: {message}")
     _check_finite(sample, source)
     _check_all(document, source)
 

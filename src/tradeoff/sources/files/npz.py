@@ -166,7 +166,7 @@ def _states(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Se
         return states
     numbers = _array(arrays, "state_numbers", np.integer)
     if numbers.ndim != 1 or len(np.unique(numbers)) != len(numbers):
-        raise ProblemError("the numbers of the states are no list of different numbers; was it made by this program?")
+        raise ProblemError("the numbers of the states are not a list of distinct numbers; was it made by this program?")
     return Numbered(numbers)
 
 
@@ -263,14 +263,14 @@ COMMON: Checks = {
     "reference": (_is_reference, "a name and an outcome"),
 }
 CATALOGUE_ONLY: Checks = {
-    "names": (is_list, "a list of texts"),
+    "names": (is_list, "a list of strings"),
     "labels": (lambda value: is_table(value, is_list), "a table of lists of texts"),
 }
 MDP_ONLY: Checks = {
     "horizon": (is_count, "a whole number"),
     "layers": (lambda value: is_count(value) and bool(value), "a whole number, at least 1"),
-    "actions": (is_list, "a list of texts"),
-    "states": (is_list, "a list of texts"),
-    "describe": (_is_description, "a table of texts"),
+    "actions": (is_list, "a list of strings"),
+    "states": (is_list, "a list of strings"),
+    "describe": (_is_description, "a table of strings"),
     "places": (lambda value: is_table(value, lambda pair: is_list(pair, is_amount, 2)), "a table of pairs of numbers"),
 }

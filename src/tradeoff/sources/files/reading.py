@@ -105,7 +105,7 @@ def _mdp(document: Mapping[str, Any], path: Path, renormalise: bool) -> MDP:
     step = None
     check_length(document["horizon"], 1 if "step" in table.columns else len(table))
     if "step" in table.columns:
-        step = [_whole(text, f"{table.place(i)}, column 'step'") for i, text in enumerate(table.texts("step"))]
+        step = [_whole(text, f"{table.location(i)}, column 'step'") for i, text in enumerate(table.texts("step"))]
     mdp = MDP.from_columns(
         [str(name) for name in table.texts("state")],
         [str(name) for name in table.texts("action")],

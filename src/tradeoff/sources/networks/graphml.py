@@ -25,7 +25,7 @@ def read_graphml(path: Path) -> Graph:
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; GraphML files of at most {LARGEST_FILE >> 20} MB are read: cut out the part "
+            f"{path} has {size / 2**20:,.0f} MB; GraphML files may have at most {LARGEST_FILE >> 20} MB: cut out the part "
             "that is needed"
         )
     parser = library("defusedxml.ElementTree", "network", "reading a GraphML file")

@@ -49,7 +49,7 @@ class Places:
         found = int(away.argmin())
         if 0 < extent * (1 + 1e-9) < away[found]:
             raise ArgumentError(
-                f"it is {self._far(away[found])} away from the nearest node, further than the whole network is wide "
+                f"it is {self._far(away[found])} away from the nearest node, farther than the whole network is wide "
                 f"({self._far(extent)}: x is {low_x:g} to {high_x:g}, y is {low_y:g} to {high_y:g}){order}"
             )
         return list(self.at)[found], self._far(away[found])

@@ -73,7 +73,7 @@ def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
     """Return the problem that a graph and the options make."""
     notes: list[str] = []
     if not graph.edges:
-        raise ProblemError(f"the network has {len(graph.nodes):,} nodes and no edges; there is no way through it")
+        raise ProblemError(f"the network has {len(graph.nodes):,} nodes and no edges; there is no route through it")
     names, chances = _scenarios(asked.scenarios)
     objectives = _objectives(graph, asked.objectives, names, notes)
     index = {node: i for i, node in enumerate(graph.nodes)}
@@ -119,7 +119,7 @@ def _routes(
         return Routes(network, objectives, name=name, title=title)
     if network.longest is None:
         raise ProblemError(
-            f"{reason}, and the network has circles, on which it would pay to go round for ever; give a horizon (the "
+            f"{reason}, and the network has cycles, on which going round for ever would pay; give a horizon (the "
             "largest number of edges, such as horizon=30), or describe it as a cost that is never negative"
         )
     notes.append(f"the network has no circles, and no way through it has more than {network.longest} edges")
@@ -268,7 +268,7 @@ def _amounts(graph: Graph, objectives: list[str], scenarios: list[str], notes: l
     if scenarios and not special:
         looked_for = [f"{objective}_{scenario}" for scenario in plain for objective in objectives]
         raise ProblemError(
-            f"no edge has an attribute for scenario {_some(plain, 'or')}, so that there is nothing to tell scenarios apart; "
+            f"no edge has an attribute for scenario {_some(plain, 'or')}, so nothing tells the scenarios apart; "
             f"looked for: {_some(looked_for, 'and')}; with numbers there {_numeric(graph)}"
         )
     if plain:

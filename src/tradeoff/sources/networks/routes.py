@@ -25,6 +25,7 @@ from tradeoff.problems.pointset import PointSet, Steps
 
 # Shortest paths that are looked for at the start, to know every route that may be best: a few seconds for a city.
 MOST_ASKED = 5000
+MOST_DRAWN = 500  # nodes of a network that are all on its map
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class ShortestPaths:
         while path[-1] != network.start:
             path.append(int(before[path[-1]]))
             if path[-1] < 0:  # there is a way, so it must have been infinitely long
-                raise ProblemError("the amounts along a way are too large to be added up; use larger units")
+                raise ProblemError("the amounts along a way are too large to add up; use larger units")
         edges = [self._cheapest(self._between[pair], costs) for pair in pairwise(reversed(path))]
         return network.expected[edges].sum(axis=0), [str(edge) for edge in edges]
 
@@ -142,24 +143,38 @@ class Routes(PointSet):
             objectives=self.objectives, name=self.name,
         )  # fmt: skip
 
+    @cached_property
+    def roads(self) -> tuple[tuple[str, str], ...]:  # type: ignore[override]
+        """The edges that a map shows: all of a small network, and those of the routes in a large one."""
+        network = self.network
+        edges = np.arange(len(network.source))
+        if len(network.nodes) > MOST_DRAWN:
+            edges = np.unique([int(edge) for n in self._supported_numbers for edge in self._solution(n)[1]])
+        pairs = np.unique(np.sort([network.source[edges], network.target[edges]], axis=0), axis=1)
+        names = network.nodes
+        return ((names[network.start], names[network.goal]), *((names[a], names[b]) for a, b in pairs.T))
+
     def lines(self, plan: Plan) -> list[str]:
         """Return a route turn by turn: where one is, and the street that is taken there."""
         states, actions = self._turns(self.steps(plan))
         return [*(f"{state}: {action}" for state, action in zip(states, actions, strict=False)), states[-1]]
 
     def _turns(self, steps: Steps) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        edges = [int(edge) for edge in steps]
-        nodes = [self.network.nodes[i] for i in (self.network.start, *self.network.target[edges])]
-        return turns(nodes, [self.network.action(edge) for edge in edges])
+        nodes = [self.network.nodes[i] for i in self._passed(steps)]
+        return turns(nodes, [self.network.action(int(edge)) for edge in steps])
+
+    def _passed(self, steps: Steps) -> list[int]:
+        return [self.network.start, *self.network.target[[int(edge) for edge in steps]].tolist()]
 
     def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
         """Return the ways in which a route can go: the same streets, with what the scenarios make of them."""
         states, actions = self._turns(self.steps(item))
+        passed = tuple(self.network.nodes[i] for i in self._passed(self.steps(item)))
         if len(self.network.chances) == 1:
-            return [(1.0, Trajectory(states, actions, chance, self.outcome_of(item)))]
+            return [(1.0, Trajectory(states, actions, chance, self.outcome_of(item), passed))]
         lottery = self._told(item)
         return [
-            (float(weight), Trajectory(states, actions, chance * told.probability, told.outcome))
+            (float(weight), Trajectory(states, actions, chance * told.probability, told.outcome, passed))
             for weight, told in zip(lottery.weights, lottery.trajectories, strict=True)
         ]
 
@@ -255,7 +270,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
         allowed = (hops[target] <= left) | (hops[source] > left + 1)
         return build_layer(
             source[allowed], action[allowed], chances[allowed], target[allowed], amounts[allowed],
-            states=len(network.nodes), renormalise=False, where=building.place_of(network.nodes, names),
+            states=len(network.nodes), renormalise=False, where=building.where_in(network.nodes, names),
             objective_names=[o.name for o in objectives],
         )  # fmt: skip
 

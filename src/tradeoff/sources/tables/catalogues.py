@@ -180,7 +180,7 @@ def _numeric(table: Sheet, mark: str | None, skipped: int | None, notes: list[st
     if not found:
         unread = "".join(f"; {said}" for said in table.unread[:3])
         raise ProblemError(
-            f"{table.source} has no column of numbers to weigh; found are {table.found}. An objective is a column of "
+            f"{table.source} has no column of numbers to weigh; it has {table.found}. An objective is a column of "
             f"numbers, with its unit and direction in the head, such as 'price [EUR] (min)'{unread}"
             f"{table.advice if empty else ''}"
         )
@@ -262,14 +262,14 @@ def _names(table: Sheet, column: int | None) -> list[str]:
         return names
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
-        where = table.place(row, column)
+        where = table.location(row, column)
         if not name:
             raise ProblemError(
                 f"{where}: the item has no name; give it one, or choose another column with name_column=..."
             )
         if name in seen:
             raise ProblemError(
-                f"{where}: the name {shortened(name)} is used in {table.counted} {table.rows[seen[name]]} already; give "
+                f"{where}: the name {shortened(name)} is already used in {table.counted} {table.rows[seen[name]]}; give "
                 "every item a name of its own, or choose another column with name_column=..."
             )
         seen[name] = row

@@ -76,7 +76,7 @@ def _log_columns(table: Sheet) -> dict[str, int]:
             found = "no column" if name not in heads else "several columns"
             raise ProblemError(
                 f"{table.source} has {found} {name!r}; a log has the columns {', '.join(COLUMNS)} and one per objective. "
-                f"Found are {table.found}"
+                f"It has {table.found}"
             )
     return {name: heads.index(name) for name in COLUMNS}
 
@@ -86,7 +86,7 @@ def _whole_step(table: Sheet, row: int, column: int, mark: str | None) -> int:
     step = amount(cell, mark)
     if step is None or step != int(step):
         raise ProblemError(
-            f"{table.place(row, column)}: {shortened(cell)} is not a whole number; count steps 0, 1, 2, ..."
+            f"{table.location(row, column)}: {shortened(cell)} is not a whole number; count steps 0, 1, 2, ..."
         )
     return int(step)
 
@@ -95,7 +95,9 @@ def _filled(table: Sheet, column: int) -> list[str]:
     """Return a column of names, or say which is missing."""
     for row, cell in enumerate(table.columns[column]):
         if not text_of(cell).strip():
-            raise ProblemError(f"{table.place(row, column)}: the cell is empty; fill it in, or leave the episode out")
+            raise ProblemError(
+                f"{table.location(row, column)}: the cell is empty; fill it in, or leave the episode out"
+            )
     return [text.strip() for text in table.texts(column)]
 
 
@@ -240,11 +242,11 @@ def _check_space(space: Any, what: str, name: str) -> None:
         case "Box":
             reason = "are continuous" if np.issubdtype(space.dtype, np.floating) else "are pictures"
             raise ProblemError(
-                f"the {what} of the dataset {name!r} {reason} ({shortened(str(space))[1:-1]}), so that no two steps are "
+                f"the {what} of the dataset {name!r} {reason} ({shortened(str(space))[1:-1]}), so no two steps are "
                 "alike and nothing can be counted; make them whole numbers first, such as the numbers of bins"
             )
         case _:
-            raise ProblemError(f"the {what} of the dataset {name!r} are of the kind {kind}, which is not read")
+            raise ProblemError(f"the {what} of the dataset {name!r} are of the kind {kind}, which is not supported")
 
 
 def _steps(episode: Any, keys: list[str] | None, name: str) -> Iterator[tuple[str, int, str, str, Any, str]]:
@@ -255,7 +257,7 @@ def _steps(episode: Any, keys: list[str] | None, name: str) -> Iterator[tuple[st
     if not (len(states) == len(actions) + 1 == len(earned) + 1) or earned.ndim > 2 or not np.isfinite(earned).all():
         raise ProblemError(
             f"episode {episode.id} of the dataset {name!r} has {len(states)} observations, {len(actions)} actions and "
-            f"rewards of shape {earned.shape}; expected are one observation more than actions, and finite rewards"
+            f"rewards of shape {earned.shape}; expected one more observation than actions, and finite rewards"
         )
     for t, action in enumerate(actions):
         yield str(episode.id), t, states[t], action, earned[t], states[t + 1]

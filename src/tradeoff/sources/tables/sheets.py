@@ -65,7 +65,7 @@ class Sheet:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def place(self, row: int, column: int | None = None) -> str:
+    def location(self, row: int, column: int | None = None) -> str:
         """Return where a row or a cell is, for messages."""
         where = f"{self.source}, {self.counted} {self.rows[row]}"
         return where if column is None else f"{where}, column {shortened(self.headings[column].text)}"
@@ -90,7 +90,7 @@ class Sheet:
         for text, held in self.left_out.items():
             if name in (text, heading(text).name):
                 raise ProblemError(f"{self.source}: {_held(text, held)}; choose a column of numbers or texts")
-        raise ArgumentError(f"{self.source} has no column {shortened(name)}; found are {self.found}")
+        raise ArgumentError(f"{self.source} has no column {shortened(name)}; it has {self.found}")
 
     def plain(self, column: int, decimal: str | None) -> list[float] | None:
         """Return a column of numbers if all its cells are written plainly."""
@@ -109,7 +109,7 @@ class Sheet:
             value = amount(cell, decimal)
             if value is None:
                 raise ProblemError(
-                    f"{self.place(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
+                    f"{self.location(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
                 )
             found.append(value)
         # Where semicolons separate cells, commas are probably decimal marks, and points may separate thousands.
@@ -117,7 +117,7 @@ class Sheet:
             pointed = [row for row, cell in enumerate(cells) if isinstance(cell, str) and "." in cell]
             if pointed and all(looks_grouped(cells[row]) for row in pointed):
                 raise ProblemError(
-                    f"{self.place(pointed[0], column)}: {shortened(cells[pointed[0]])} can be read in several ways where "
+                    f"{self.location(pointed[0], column)}: {shortened(cells[pointed[0]])} can be read in several ways where "
                     "semicolons separate cells; say which mark is the decimal one with decimal=. or decimal=,"
                 )
         return found
@@ -154,7 +154,7 @@ def read_sheet(path: Path, *, sheet: object = None, separator: object = None, le
     if is_workbook:
         return _workbook(path, None if sheet is None else str(sheet))
     if suffix in (".xls", ".ods"):
-        raise ProblemError(f"{path}: files ending in {suffix!r} are not read; save it as .xlsx or .csv")
+        raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; save it as .xlsx or .csv")
     return _text(path, suffix, separator) if is_text else _parquet(path, leave_out)
 
 

@@ -18,7 +18,7 @@ def read_text(path: Path, smaller: str) -> str:
     size = path.stat().st_size
     if size > LARGEST_TABLE:
         raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; tables of at most {LARGEST_TABLE >> 20} MB are read: {smaller}"
+            f"{path} has {size / 2**20:,.0f} MB; tables may have at most {LARGEST_TABLE >> 20} MB: {smaller}"
         )
     check_fits(10 * size, str(path))
     raw = path.read_bytes()

@@ -1,0 +1,132 @@
+"""Names and instructions: what a line says holds wherever the plan leads, and the lines cover what they say."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff
+from tests.laws.test_law_2_show import models
+from tradeoff import Mixture
+from tradeoff.errors import ProblemError
+from tradeoff.presentation.plans import RULES, guide, plan_name, plan_names
+from tradeoff.problem import dilute
+from tradeoff.wording import Wording
+
+
+def holds(rule, problem, situation) -> bool:
+    """Return whether a line's condition holds in a situation, by its words alone."""
+    words = [*problem.wording.parts(situation.state).values()]
+    when = rule.when
+    for part in sorted(words, key=len, reverse=True):
+        when = when.replace(part, "", 1)
+    when = when.strip(", ")
+    if not when:
+        return True
+    steps = set()
+    match = re.fullmatch(r"(?:at step|in quarter) (.+)", when)
+    if match is None:
+        return False
+    for run in re.split(r", | and (?=\d+ to)|(?<!to) and ", match[1]):
+        first, _, last = run.partition(" to ")
+        steps |= set(range(int(first), int(last or first) + 1))
+    return situation.step + 1 in steps
+
+
+def check(problem, alternative) -> None:
+    found = guide(problem, alternative)
+    assert found is not None and 1 <= len(found.rules) <= RULES
+    decisions = [s for s in problem.details(alternative.plan).situations if s.free] or list(
+        problem.details(alternative.plan).situations
+    )
+    right = 0.0
+    for situation in decisions:
+        told = [rule for rule in found.rules if rule.when != "as a rule" and holds(rule, problem, situation)]
+        usual = [rule for rule in found.rules if rule.when == "as a rule"]
+        assert all(rule.do == situation.action for rule in told)  # no line is ever wrong
+        right += situation.probability * any(rule.do == situation.action for rule in told or usual)
+    share = right / sum(s.probability for s in decisions)
+    said = re.search(r"(\d+)%", found.covered)
+    assert share >= (int(said[1]) / 100 if said else 1) - 1e-9
+    assert bool(said) or share > 1 - 1e-9
+
+
+@pytest.mark.parametrize("name", ["commute", "vacuum", "portfolio"])
+def test_what_to_do_when_is_what_the_plan_does(name: str) -> None:
+    problem = tradeoff.load(name)
+    for best in problem.best(np.random.default_rng(1).dirichlet(np.ones(len(problem.objectives)), size=12)):
+        check(problem, best)
+
+
+@given(models())
+def test_the_lines_of_random_plans_are_true(drawn) -> None:
+    mdp, rng = drawn
+    (best,) = mdp.best([rng.normal(size=len(mdp.objectives))])
+    if mdp.details(best.plan).situations:
+        check(mdp, best)
+
+
+@pytest.mark.parametrize("name", ["commute", "vacuum", "portfolio", "coffee"])
+def test_the_two_sides_of_a_question_have_different_names(name: str) -> None:
+    problem = tradeoff.load(name)
+    rows = np.random.default_rng(2).dirichlet(np.ones(len(problem.objectives)), size=12)
+    found = problem.best(rows)
+    for one, other in pairwise(found):
+        names = plan_names(problem, one, other)
+        assert all(names)
+        assert (names[0] != names[1]) == (np.abs(one.value - other.value).max() > 1e-9)
+
+
+def test_a_mixture_is_named_with_its_chance() -> None:
+    problem = tradeoff.load("commute")
+    first, second = problem.best([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
+    assert plan_name(problem, dilute(first, 0.3)).endswith(", with a chance of 30%")
+    both = problem.alternative(Mixture((0.6, 0.4), (first.plan, second.plan)))
+    assert plan_name(problem, both).startswith(plan_name(problem, first))
+    told = guide(problem, dilute(first, 0.3))
+    assert told is not None and told.lead == "With a chance of 30% this is what is done:"
+
+
+def test_an_item_is_simply_taken() -> None:
+    problem = tradeoff.load("coffee")
+    (best,) = problem.best([[1, 0, 0, 0, 0]])
+    assert guide(problem, best) is None and plan_name(problem, best) == best.plan.name
+
+
+def test_states_are_said_in_phrases() -> None:
+    said = tradeoff.load("vacuum").wording
+    assert said.words("kitchen table 12/16 dirty rug and table") == (
+        "at the kitchen table, with rug and table still dirty, with 12 of 16 battery units left"
+    )
+    assert said.words("docked") == "docked"
+    assert Wording().words("row 2, column 3, with gold") == "row 2, column 3, with gold"
+    assert Wording().parts("row 2, column 3") == {"row #": "row 2", "column #": "column 3"}
+    assert Wording().words("(1, 2)") == "(1, 2)"
+
+
+@given(st.text(max_size=30))
+def test_any_name_can_be_said(name: str) -> None:
+    assert isinstance(Wording().words(name), str)
+    parts = Wording({"states": "{a} {b}", "b": "b is {b}"}).parts(name)
+    assert parts.keys() in ({""}, {"a", "b"})
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        {"states": "no variable"},
+        {"states": "{a} {a}"},
+        {"states": "{step}"},
+        {"states": "{a}", "b": "x"},
+        {"states": "{a}", "a": "{c}"},
+        {"states": ["{a}"], "a": 3},
+    ],
+)
+def test_a_description_that_cannot_be_meant_is_refused(description) -> None:
+    with pytest.raises(ProblemError):
+        Wording(description)
