@@ -78,7 +78,7 @@ def test_piped_answers_are_asked_what_the_library_asks(name: str, settings: tupl
     assert result["recommendation"]["finished"] and result["recommendation"]["complete"]
     assert f"Question {len(keys)}," in done.stderr
     page = run(name, *PAPER, *settings, keys=keys)
-    assert page.exit_code == 0 and f"{len(keys)} questions: " in page.stdout
+    assert page.exit_code == 0 and f"{len(keys)} questions: " in page.stdout and "about " in page.stdout
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -106,7 +106,7 @@ def test_a_result() -> None:
     )
     assert shown.left_open == "How much these matter to you was left open, because it makes no difference here: looks."
     assert (shown.lead, shown.average, shown.doubtful) == ("", "", (2,))
-    assert [row.words for row in shown.importance] == [sentences.NOT_KNOWN, sentences.NOT_KNOWN, sentences.LEFT_OPEN]
+    assert [row.words for row in shown.importance] == ["about 60%", "about 30%", sentences.LEFT_OPEN]
     early = result(SHOP, recommended(questions=1), SHOP.show(found.alternative), finished=False)
     assert early.heading == "The best plan for you, so far" and early.reason == "1 question so far."
 

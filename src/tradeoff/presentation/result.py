@@ -154,6 +154,8 @@ def _importance(problem: Presentable, recommendation: Recommendation) -> list[Im
         band, matters = bands.get(j), bool(problem.matters[j])
         if o.name in recommendation.unidentified:
             band, words = None, sentences.LEFT_OPEN
+        elif recommendation.importance is None and recommendation.complete and recommendation.questions:
+            words = f"about {percent(float(shares[j]))}"  # a strategy without bands, which has asked all it wanted
         elif band is None or band[1] - band[0] >= OPEN:
             band, words = None, sentences.NOT_KNOWN
         else:
