@@ -53,9 +53,9 @@ def _filled(story: Story, head: int, tail: int, width: int) -> list[str]:
     return filled(f"{opening}{ARROW.join(shown)}".split(" "), width)
 
 
-def outcome_lines(story: Story, width: int) -> list[str]:
+def outcome_lines(story: Story, width: int, whole: bool) -> list[str]:
     """Return what a story comes to, as lines that keep an amount with its name."""
-    items = [f"{name} {amount}" for name, amount in story.amounts] + ([story.chance] if story.chance else [])
+    items = [f"{name} {amount}" for name, amount in story.amounts] + ([story.chance] if whole and story.chance else [])
     return filled([f"{item}," for item in items[:-1]] + items[-1:], width)
 
 
@@ -78,7 +78,7 @@ def filled(items: Iterable[str], width: int) -> list[str]:
 
 def card_block(card: Card, width: int, lines: int | None = None) -> Text:
     """Return a card as a block of this width, of about so many lines: each story with its share and outcome."""
-    below = [outcome_lines(story, width - 2) for story in card.stories]
+    below = [outcome_lines(story, width - 2, whole=lines is None) for story in card.stories]
     room = [len(story_lines(story, width)) for story in card.stories]
     # The longest stories give way first, down to two lines.
     while lines is not None and sum(room) + sum(map(len, below)) > lines and max(room) > FEWEST:
