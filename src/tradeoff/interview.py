@@ -42,7 +42,7 @@ from tradeoff.log import (
 )
 from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.running import Record, Run
+from tradeoff.running import Record, Run, check_problem, spec_of_log
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
@@ -381,9 +381,9 @@ class Interview:
     ) -> Interview:
         """Return the interview that wrote this log, to be replayed when it is needed."""
         header = header_of(log[0] if log else None)
-        _check_problem(header, problem)
+        check_problem(header, problem)
         interview = cls.__new__(cls)
-        interview._set_up(problem, _spec_of(header, strategy), header, dict(log[0]), SteadyClock(clock))
+        interview._set_up(problem, spec_of_log(header, strategy), header, dict(log[0]), SteadyClock(clock))
         interview._resumed = True
         interview.extend(log[1:])
         return interview
@@ -440,29 +440,3 @@ def _digits(value: ArrayLike) -> bytes:
 def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
     """Return whether an alternative in a log is this one, but for the last digits of another machine."""
     return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
-
-
-def _check_problem(header: Header, problem: Problem) -> None:
-    """Raise a LogError unless the log is about this problem."""
-    name = getattr(problem, "name", "")
-    if header.problem != problem.fingerprint:
-        why = "; its file has changed, or it was read with other options" if header.problem_name == name else ""
-        raise LogError(
-            f"the log is about another problem ({header.problem_name!r:.80}, fingerprint {header.problem!r:.80}); "
-            f"this one is {name!r} with fingerprint {problem.fingerprint!r}{why}"
-        )
-
-
-def _spec_of(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
-    """Return the strategy of a log: by its name, if it is installed, or as it is given."""
-    if strategy is not None and name_of(strategy) != header.strategy:
-        raise LogError(
-            f"the log was written with the strategy {header.strategy!r:.80}, not with {name_of(strategy)!r}; give that one"
-        )
-    try:
-        return spec_of(header.strategy if strategy is None else strategy)
-    except ArgumentError as error:
-        raise LogError(
-            f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
-            "Interview.resume(problem, log, strategy=...)"
-        ) from None

@@ -410,3 +410,30 @@ def dilute(alternative: Alternative, share: float) -> Alternative:
         raise ArgumentError(f"the share of a dilution is a probability, but {share} was given")
     plan: Plan = Mixture((float(share), 1.0 - float(share)), (alternative.plan, NOTHING))
     return Alternative(share * alternative.value, plan)
+
+
+def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:
+    """Return the objectives, checked to be ``count`` many with different names; numbered ones if none are given."""
+    if objectives is None:
+        return tuple(Objective(f"objective {j + 1}") for j in range(count))
+    found = tuple(o if isinstance(o, Objective) else Objective(o) for o in objectives)
+    if len(found) != count:
+        raise ProblemError(f"{len(found)} objectives are named, but the values have {count} columns; name each column")
+    check_distinct("objective", [o.name for o in found])
+    return found
+
+
+def check_distinct(what: str, names: Sequence[str]) -> None:
+    """Raise a ProblemError about the first name that is empty, has spaces at its ends, or is used twice."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name != name.strip() or not name:
+            raise ProblemError(
+                f"the {what} name {name!r}, at position {position + 1}, is empty or has spaces at its ends"
+            )
+        if name in seen:
+            raise ProblemError(
+                f"the {what} name {name!r} is used twice, at positions {seen[name] + 1} and {position + 1}; "
+                f"give every {what} a name of its own"
+            )
+        seen[name] = position

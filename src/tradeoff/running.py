@@ -1,4 +1,4 @@
-"""A run of a strategy: it is given the known answers, up to the first question without one."""
+"""A run of a strategy: it is given the known answers, up to the first question without one; and which one a log is of."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from tradeoff.log import Reply
+from tradeoff.errors import ArgumentError, LogError
+from tradeoff.log import Header, Reply
 from tradeoff.model import Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies import ForeignAnswer, Step, StrategySpec, start
+from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, StrategySpec, name_of, spec_of, start
 
 Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
 
@@ -73,3 +74,29 @@ class Run:
             doubtful = tuple(sorted(used[number - 1] for number in found.doubtful if number <= len(used)))
             self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
         return self._found
+
+
+def check_problem(header: Header, problem: Problem) -> None:
+    """Raise a LogError unless the log is about this problem."""
+    name = getattr(problem, "name", "")
+    if header.problem != problem.fingerprint:
+        why = "; its file has changed, or it was read with other options" if header.problem_name == name else ""
+        raise LogError(
+            f"the log is about another problem ({header.problem_name!r:.80}, fingerprint {header.problem!r:.80}); "
+            f"this one is {name!r} with fingerprint {problem.fingerprint!r}{why}"
+        )
+
+
+def spec_of_log(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
+    """Return the strategy of a log: by its name, if it is installed, or as it is given."""
+    if strategy is not None and name_of(strategy) != header.strategy:
+        raise LogError(
+            f"the log was written with the strategy {header.strategy!r:.80}, not with {name_of(strategy)!r}; give that one"
+        )
+    try:
+        return spec_of(header.strategy if strategy is None else strategy)
+    except ArgumentError as error:
+        raise LogError(
+            f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
+            "Interview.resume(problem, log, strategy=...)"
+        ) from None

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.model import Matrix, Objective, Reference, Vector, check_distinct, objectives_from
+from tradeoff.model import Matrix, Objective, Reference, Vector
+from tradeoff.problem import check_distinct, objectives_from
 from tradeoff.problems.building import (
     array_of,
     check_model_fits,

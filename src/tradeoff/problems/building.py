@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.model import Vector, check_distinct
+from tradeoff.model import Vector
+from tradeoff.problem import check_distinct
 from tradeoff.problems.dynamics import Dynamics
-from tradeoff.problems.layer import Int, Where, keep_states, reachable
+from tradeoff.problems.layer import Int, Layer, Where, build_layer, keep_states, reachable
 from tradeoff.problems.ram import check_fits
 
 
@@ -159,3 +160,21 @@ def check_model_fits(states: int, choices: int, branches: int, objectives: int, 
         f" at each of {steps} steps" if layered else ""
     )
     check_fits(steps * kept + 48 * branches, what)
+
+
+def with_action_at_start(
+    dynamics: Dynamics, objectives: Sequence[str], name: str
+) -> tuple[list[Layer], tuple[str, ...]]:
+    """Return the layers and actions with one more action: available only at the start, zero reward, stays put."""
+    actions = (*dynamics.actions, name)
+    at = np.flatnonzero(dynamics.start > 0)
+    added = (at, np.full(len(at), len(dynamics.actions)), np.ones(len(at)), at, np.zeros((len(at), len(objectives))))
+    layers = [
+        build_layer(
+            *(np.concatenate(columns) for columns in zip(layer.branches(), added, strict=True)),
+            states=len(dynamics.states), renormalise=False, where=where_in(dynamics.states, actions),
+            objective_names=objectives,
+        )
+        for layer in dynamics.layers
+    ]  # fmt: skip
+    return layers, actions

@@ -19,11 +19,9 @@ from tradeoff.model import (
     Plan,
     Reference,
     Vector,
-    check_distinct,
     frozen_array,
-    objectives_from,
 )
-from tradeoff.problem import SAME, GainScale, fingerprint_of, unit_rows, weight_rows
+from tradeoff.problem import SAME, GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
 from tradeoff.problems.choice import SingleChoice
 
 # Scores of this many items x weights are formed at a time: 32 MB.

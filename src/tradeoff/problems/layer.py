@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,12 @@ class Layer:
     prob: Vector
     reward: Matrix
     branch_reward: Matrix | None
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any] | None, ...]:
+        """All arrays, in the order in which a fingerprint takes them."""
+        first = self.state_ptr, self.choice_ptr, self.target, self.prob, self.reward
+        return *first, self.action, self.branch_reward
 
     @property
     def states(self) -> int:

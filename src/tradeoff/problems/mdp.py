@@ -36,7 +36,7 @@ from tradeoff.problems import building, policies
 from tradeoff.problems.builder import Builder, Options, Texts, check_texts, columns_from_rows
 from tradeoff.problems.device import solver_for
 from tradeoff.problems.dynamics import Dynamics
-from tradeoff.problems.layer import Layer, build_layer
+from tradeoff.problems.layer import Layer
 from tradeoff.problems.learned import Evidence, learn
 from tradeoff.problems.policies import Deterministic, Following, Stochastic
 from tradeoff.problems.ram import check_fits, memory_limit
@@ -208,18 +208,8 @@ class MDP(ScaledProblem):
             raise ProblemError(f"the model already has a do-nothing action: {self.actions[self.nothing_action]!r}")
         if name in self.actions:
             raise ProblemError(f"the model already has an action {name!r}; give the do-nothing action another name")
-        actions = (*self.actions, name)
-        at = np.flatnonzero(self.start > 0)
-        ones, zeros = np.ones(len(at)), np.zeros((len(at), len(self.objectives)))
-        added = (at, np.full(len(at), len(self.actions)), ones, at, zeros)
-        layers = [
-            build_layer(
-                *(np.concatenate(columns) for columns in zip(layer.branches(), added, strict=True)),
-                states=len(self.states), renormalise=False, where=building.where_in(self.states, actions),
-                objective_names=[o.name for o in self.objectives],
-            )
-            for layer in self.layers
-        ]  # fmt: skip
+        names = [o.name for o in self.objectives]
+        layers, actions = building.with_action_at_start(self.dynamics, names, name)
         return self.replace(layers=layers, actions=actions, nothing_action=name)
 
     def __repr__(self) -> str:
@@ -288,14 +278,7 @@ class MDP(ScaledProblem):
     def fingerprint(self) -> str:
         """A text that identifies this model: everything that decides what is optimal, and the names people read."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
-        arrays = [
-            array
-            for layer in self.layers
-            for array in (
-                layer.state_ptr, layer.choice_ptr, layer.target, layer.prob, layer.reward, layer.action, layer.branch_reward
-            )
-            if array is not None
-        ]  # fmt: skip
+        arrays = [array for layer in self.layers for array in layer.arrays if array is not None]
         names = (self.objectives, "\n".join(self.states), self.actions)
         return fingerprint_of("mdp", *names, self.horizon, self.start, self.nothing_action, outcome, *arrays)
 

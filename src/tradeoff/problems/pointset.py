@@ -22,9 +22,8 @@ from tradeoff.model import (
     Reference,
     Vector,
     frozen_array,
-    objectives_from,
 )
-from tradeoff.problem import ROUNDING, SAME, GainScale, fingerprint_of, unit_rows, weight_rows
+from tradeoff.problem import ROUNDING, SAME, GainScale, fingerprint_of, objectives_from, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.choice import SingleChoice
 from tradeoff.problems.supported_solutions import BEYOND, LEAST, find_supported, ranges_of

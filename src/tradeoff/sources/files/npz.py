@@ -17,7 +17,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.model import Objective, Reference, check_distinct
+from tradeoff.model import Objective, Reference
+from tradeoff.problem import check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.layer import Layer, check_layer

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ProblemError
-from tradeoff.model import check_distinct
+from tradeoff.problem import check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
