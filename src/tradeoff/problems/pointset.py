@@ -35,6 +35,8 @@ NUDGES = (1e-6, 1e-9)
 GAP = 1e-3
 # If the search for supported solutions stopped early, the reference is put this share of the range below the worst found.
 MARGIN = 0.25
+# Directions whose solution is remembered, about 20 MB; a server that runs for long forgets the oldest.
+KNOWN = 100_000
 
 Steps: TypeAlias = tuple[str, ...]  # what is to be done
 
@@ -129,7 +131,10 @@ class PointSet(SingleChoice):
         key = weights.tobytes()
         with self._lock:
             if key not in self._known:
-                self._known[key] = self._number(self._optimum(weights), weights)
+                found = self._number(self._optimum(weights), weights)
+                if len(self._known) >= KNOWN:
+                    del self._known[next(iter(self._known))]
+                self._known[key] = found
             return self._known[key]
 
     def _optimum(self, weights: Vector) -> Any:
