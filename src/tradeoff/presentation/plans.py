@@ -25,13 +25,13 @@ Condition = tuple[str, ...]  # what is said of them
 class Rule:
     """What to do when: a line that holds wherever the plan leads."""
 
-    when: str  # "in a calm market"; "" where it is always done
+    when: str  # "in a calm market"; "" where it is done whenever there is a choice
     do: str
 
     @property
     def words(self) -> str:
         """The line as a person reads it."""
-        return f"{self.when}: {self.do}" if self.when else f"always: {self.do}"
+        return f"{self.when}: {self.do}" if self.when else f"whenever there is a choice: {self.do}"
 
 
 @dataclass(frozen=True)

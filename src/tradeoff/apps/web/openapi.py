@@ -113,7 +113,7 @@ SCHEMAS: dict[str, Schema] = {
             "lead": TEXT,
             "rules": {
                 **_list(_object({"when": TEXT, "do": TEXT})),
-                "description": "What to do when, the likeliest first; an empty ``when`` is always.",
+                "description": "What to do when, the likeliest first; an empty ``when`` is whenever there is a choice.",
             },
             "covered": {**TEXT, "description": "How much the rules cover, as a sentence; empty where it is all."},
         }
