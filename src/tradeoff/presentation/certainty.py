@@ -28,11 +28,13 @@ class Statement:
 
 
 def stated(share: float) -> float:
-    """Return a share as ``percent_up`` states it.
+    """Return a share as ``percent_up`` states it; everything, where that is not known to be less.
 
-    >>> stated(0.0312), stated(0.0031), stated(0.0)
-    (0.04, 0.004, 0.0)
+    >>> stated(0.0312), stated(0.0031), stated(0.0), stated(math.inf)
+    (0.04, 0.004, 0.0, 1.0)
     """
+    if not share < 1:
+        return 1.0
     return 0.0 if share <= NOTHING_LOST else float(percent_up(share)[:-1]) / 100
 
 

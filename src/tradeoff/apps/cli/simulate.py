@@ -164,7 +164,7 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
     if settings.error_rate:
         notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
     notes.append(
-        f"{1000 * found.seconds_per_user:.3g} ms per user, after {1000 * found.precomputation:.3g} ms of shared preparation; "
+        f"{1000 * found.seconds_per_user:,.0f} ms per user, after {1000 * found.precomputation:,.0f} ms of shared preparation; "
         f"{seconds:.1f} s in all."
     )
     out.print(cell(" ".join(notes)))
