@@ -30,7 +30,7 @@ class Statement:
 def stated(share: float) -> float:
     """Return a share as ``percent_up`` states it; everything, where that is not known to be less.
 
-    >>> stated(0.0312), stated(0.0031), stated(0.0), stated(math.inf)
+    >>> stated(0.0312), stated(0.0031), stated(0.0), stated(float("inf"))
     (0.04, 0.004, 0.0, 1.0)
     """
     if not share < 1:
