@@ -391,8 +391,7 @@ def test_a_mixture_names_the_reference_and_no_weight_is_called_a_count_of_times(
     page = run("commute", *PAPER, keys=["a"] * 6, columns=100).stdout
     assert "the worst trip imaginable" in page
     page = run("commute", *PAPER, keys=["d", "a"] * 6, columns=100).stdout
-    for question in re.split(r"^Question", page, flags=re.MULTILINE)[1:]:
-        assert re.search(r"weight \d|% of the time", question) and not re.search(r"\d of [\d,]+\)", question)
+    assert re.search(r"weight \d", page) and not re.search(r"\d of [\d,]+\)", page)
 
 
 @pytest.mark.parametrize("kind", ["catalogue", "mdp"])

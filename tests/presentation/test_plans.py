@@ -85,7 +85,9 @@ def test_the_two_sides_of_a_question_have_different_names(name: str) -> None:
 def test_a_mixture_is_named_with_its_chance() -> None:
     problem = tradeoff.load("commute")
     first, second = problem.best([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
-    assert plan_name(problem, dilute(first, 0.3)).endswith(", with a chance of 30%")
+    assert plan_name(problem, dilute(first, 0.3)).endswith(
+        ", with a chance of 30%, otherwise the worst trip imaginable"
+    )
     both = problem.alternative(Mixture((0.6, 0.4), (first.plan, second.plan)))
     assert plan_name(problem, both).startswith(plan_name(problem, first))
     told = guide(problem, dilute(first, 0.3))

@@ -122,7 +122,13 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
         text = one_line(part.name)
     elif isinstance(part, Nothing):
         text = one_line(problem.reference_name)
-    return text if share > 1 - ROUNDING else f"{text}, with a chance of {chance(share)}"
+    if share > 1 - ROUNDING:
+        return text
+    # What else may come is named where it is the reference alone, as in the paper's questions.
+    rest = plan.plans if isinstance(plan, Mixture) else ()
+    alone = not isinstance(part, Nothing) and all(one is part or isinstance(one, Nothing) for one in rest)
+    otherwise = f", otherwise {one_line(problem.reference_name)}" if alone else ""
+    return f"{text}, with a chance of {chance(share)}{otherwise}"
 
 
 def _differing(problem: Presentable, one: Sequence[Situation], other: Sequence[Situation]) -> list[str]:
