@@ -20,6 +20,9 @@ from tradeoff.apps.cli.simulate import simulate
 from tradeoff.results import Results, Row, held, read_results
 
 
+PAPER = ("--strategy", "paper")
+
+
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["simulate", *arguments])
 
@@ -75,7 +78,7 @@ def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
     import pyarrow.parquet as pyarrow
 
     for name in ("rows.csv", "rows.parquet"):
-        assert run("coffee", "--users", "30", "--jobs", "1", "--out", str(tmp_path / name)).exit_code == 0
+        assert run("coffee", *PAPER, "--users", "30", "--jobs", "1", "--out", str(tmp_path / name)).exit_code == 0
     assert rows(read_results(tmp_path / "rows.csv")) == rows(read_results(tmp_path / "rows.parquet"))
     table = pyarrow.read_table(tmp_path / "rows.parquet")
     assert table.column_names == (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")
@@ -91,7 +94,7 @@ def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
         (["--users", "0"], "users is 0"),
         (["--strategy", "guess"], "no strategy 'guess'"),
         (["-o", "basis"], "NAME=VALUE"),
-        (["-o", "basis=3"], "basis is 3"),
+        ([*PAPER, "-o", "basis=3"], "basis is 3"),
         (["-o", "basis=spanner", "-o", "basis=paper"], "given twice"),
         (["-o", "seed=3"], "use --seed for it"),
         (["-o", "max_questions=3"], "use --max-questions for it"),
@@ -136,7 +139,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     tool = str(Path(sys.executable).parent / "tradeoff")
 
     def command(users: str) -> list[str]:
-        return [tool, "simulate", "coffee", "--users", users, "--jobs", jobs, "--out", str(out)]
+        return [tool, "simulate", "coffee", *PAPER, "--users", users, "--jobs", jobs, "--out", str(out)]
 
     with processes.Child(command("100000"), stderr=subprocess.PIPE, text=True) as started:
         processes.until(lambda: list(shards.glob("0*.csv")) or started.poll() is not None, "the first shard")

@@ -50,7 +50,8 @@ def test_many_actions_over_many_steps_and_in_segments(monkeypatch: pytest.Monkey
     assert all(np.all(table == count - 1 - i) for i, table in enumerate(tables))
     assert [mdp.outcome(a.value).round(9).tolist() for a in whole[:2]] == [[80, 80], [120, 20]]
     monkeypatch.setattr(compiled, "memory_limit", lambda: 2 * (128 * count * mdp.threads + 1300))
-    plans = {plan for _, _, plan in compiled.chunks(mdp.dynamics, len(rows), mdp.threads, keep_policies=True)}
+    found = mdp.solver._chunks(mdp.dynamics, len(rows), keep_policies=True)
+    plans = {plan for _, _, plan in found}
     assert all(plan.segment < horizon for plan in plans)
     for one, other in zip(whole, mdp.best(rows), strict=True):
         assert one.value.tobytes() == other.value.tobytes()

@@ -166,7 +166,7 @@ def test_less_memory_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> N
     segments = set()
     for kib in (4000, 700, 500, 440, 200):
         monkeypatch.setenv("TRADEOFF_MEMORY", str(kib / 2**20))
-        segments |= {plan for _, _, plan in compiled.chunks(mdp.dynamics, len(rows), mdp.threads, keep_policies=True)}
+        segments |= {plan for _, _, plan in mdp.solver._chunks(mdp.dynamics, len(rows), keep_policies=True)}
         for a, b in zip(expected, mdp.best(rows), strict=True):
             assert a.value.tobytes() == b.value.tobytes()
         if kib >= 440:
