@@ -19,7 +19,6 @@ from tradeoff.apps.cli.main import main
 from tradeoff.apps.cli.simulate import simulate
 from tradeoff.results import Results, Row, held, read_results
 
-
 PAPER = ("--strategy", "paper")
 
 
@@ -163,5 +162,5 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     assert found.index.tolist() == list(range(users))
     problem = tradeoff.load("coffee")
     for index in (0, users - 1):
-        alone = population.run_user(problem, index, population.Settings())
+        alone = population.run_user(problem, index, population.Settings(strategy="paper"))
         assert rows(found)[index] == replace(alone, seconds=0.0)

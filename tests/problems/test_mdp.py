@@ -27,7 +27,6 @@ from tradeoff import (
     TooLargeError,
     dilute,
 )
-from tradeoff.problems import compiled
 
 seeds = st.integers(0, 2**32 - 1)
 
