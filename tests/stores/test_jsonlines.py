@@ -168,7 +168,7 @@ def test_a_log_is_held_by_one_process_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["", "nowhere/log"])
 def test_a_place_where_nothing_can_be_kept_is_said(place: str, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="a writable file|name a file"):
+    with pytest.raises(StoreError, match=r"a writable file|name a file"):
         JsonLines.create(tmp_path / place)
 
 

@@ -192,7 +192,8 @@ def _numeric(graph: Graph) -> str:
                     found.setdefault(str(name))
             except (TypeError, ValueError, OverflowError):
                 continue
-    return f"are {', '.join(shortened(name)[1:-1] for name in list(found)[: 2 * SHOWN])}" if found else "are none"
+    names = [name if len(name) <= 60 else f"{name[:57]}..." for name in list(found)[: 2 * SHOWN]]
+    return f"are {', '.join(names)}" if names else "are none"
 
 
 def _scenarios(given: object) -> tuple[list[str], Vector]:
