@@ -111,7 +111,7 @@ def ask(
     input is the same as q.
     """
     from tradeoff.apps.cli.arguments import settings_from, weights_from
-    from tradeoff.apps.cli.pages import print_notes
+    from tradeoff.apps.cli.pages import print_first_page, print_notes
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.data import interview_data
     from tradeoff.strategies import spec_of
@@ -137,6 +137,9 @@ def ask(
     if spec_of(settings.get("strategy", "careful")).seeded:
         settings.setdefault("seed", seed)
     print_notes(loaded, on_stderr=as_json)
+    early = person is None and resume is None and out.is_terminal  # to read while the first question is prepared
+    if early:
+        print_first_page(loaded, out)
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
@@ -147,6 +150,8 @@ def ask(
                 end(loaded, interview, person, out)
 
         if person is None:
+            if not early:
+                print_first_page(loaded, out)
             converse(logged, loaded, out, call, result)
         else:
             answer_all(logged, loaded, person, None if as_json else out)
@@ -270,9 +275,7 @@ def converse(
     """
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.conflicts import answer_to_retract
-    from tradeoff.apps.cli.pages import print_first_page
 
-    print_first_page(problem, out)
     try:
         with keys.answers_from(sys.stdin) as next_key:
             first = sys.stdin.isatty() and not logged.interview.state.given

@@ -119,14 +119,14 @@ def print_recommendation(
     found = result(problem, recommendation, lottery_of(problem, recommendation.alternative), finished)
     out.print()
     out.rule(found.heading, align="left", style="dim", characters="-")
+    if found.guide is not None:
+        print_guide(out, found.guide)
     if found.lead:
         out.print(cell(found.lead))
     out.print(card_block(found.card, out.width))
     for story in found.card.stories:
         if story.labels:
             out.print(cell(", ".join(f"{key}: {text}" for key, text in story.labels)))
-    if found.guide is not None:
-        print_guide(out, found.guide)
     if risk := risk_block(found.card, out.width):
         out.print(risk)
     made = table("", f">{found.average or 'comes to'}", "how much it matters to you")
