@@ -156,11 +156,11 @@ def card_layer(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, 
     local = np.arange(len(of_choice), dtype=np.int32) - state_ptr[of_choice]
     widths = np.diff(choice_ptr)
     source = np.concatenate([np.repeat(of_choice, widths), ends])
-    whither = np.concatenate([target, ends])
+    leads_to = np.concatenate([target, ends])
     # By target, then by source; the branches of one state keep their order (lexsort is stable).
-    order = np.lexsort((source, whither))
-    into_ptr = np.concatenate([[0], np.cumsum(np.bincount(whither, minlength=states))]).astype(np.int64)
-    locals_ = np.concatenate([np.repeat(local, widths), np.zeros(len(ends), np.int32)])
+    order = np.lexsort((source, leads_to))
+    into_ptr = np.concatenate([[0], np.cumsum(np.bincount(leads_to, minlength=states))]).astype(np.int64)
+    choices = np.concatenate([np.repeat(local, widths), np.zeros(len(ends), np.int32)])
     chances = np.concatenate([prob, np.ones(len(ends))])
     arrays = (
         state_ptr,
@@ -170,7 +170,7 @@ def card_layer(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, 
         reward,
         into_ptr,
         source[order],
-        locals_[order].astype(np.int32),
+        choices[order].astype(np.int32),
         chances[order],
     )
     return CardLayer(*(cupy.asarray(array) for array in arrays))

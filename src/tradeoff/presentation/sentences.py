@@ -27,7 +27,7 @@ IMPOSSIBLE_ANSWER = "This answer cannot be right: no set of priorities fits it. 
 DOUBTFUL = "Probably slips, so we did not rely on them:"
 LEFT_OPEN = "left open, because it makes no difference here"
 NOT_KNOWN = "your answers do not say"
-RISK = "What really happens, how often:"
+RISK = "What really happens, and how often:"
 CANNOT_CHANGE = "the same whatever you do"
 ASKED_AGAIN = "Asked once more, the other way round, to be sure."
 

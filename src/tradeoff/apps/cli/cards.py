@@ -96,7 +96,7 @@ def print_guide(out: Console, guide: Guide) -> None:
 
 
 def risk_block(card: Card, width: int) -> Text:
-    """Return how often what really happens, for each objective that varies; empty where nothing does."""
+    """Return what really happens and how often, for each objective that varies; empty where nothing does."""
     block = Text()
     varying = [risk for risk in card.risks if not risk.always]
     if varying:
