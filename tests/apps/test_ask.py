@@ -602,6 +602,7 @@ def test_keys_work_after_the_program_was_stopped_and_continued() -> None:
         screen.begin()
         screen.wait_for(PROMPT)
         screen.process.send_signal(signal.SIGSTOP)
+        os.waitpid(screen.process.pid, os.WUNTRACED)  # returns when it has stopped
         termios.tcsetattr(screen.slave, termios.TCSANOW, screen.attributes)  # as a shell does
         screen.process.send_signal(signal.SIGCONT)
         limit = time.monotonic() + processes.PATIENCE

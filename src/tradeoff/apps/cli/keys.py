@@ -73,15 +73,32 @@ else:
             tty.setcbreak(descriptor, termios.TCSADRAIN if prompt is None else termios.TCSAFLUSH)
             if prompt is not None:
                 prompt()
+            _wait_for_key(descriptor, signalled)
             return _posix_key(descriptor)
 
         # A shell sets the terminal as it likes it when the program is stopped and continued, while a key is waited for.
+        # The system may hand the signal to any thread, and Python runs its handler in the main one: the pipe wakes it.
+        signalled, wake = os.pipe()
+        os.set_blocking(wake, False)
+        waking_before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         continued = signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(descriptor, termios.TCSADRAIN))
         try:
             yield next_key
         finally:
             signal.signal(signal.SIGCONT, continued)
+            signal.set_wakeup_fd(waking_before)
+            os.close(signalled)
+            os.close(wake)
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+    def _wait_for_key(descriptor: int, signalled: int) -> None:
+        """Return when there is something to read, after the handlers of all signals that came meanwhile."""
+        while True:
+            ready = select.select([descriptor, signalled], [], [])[0]
+            if signalled in ready:
+                os.read(signalled, 1024)
+            elif ready:
+                return
 
     def _posix_key(descriptor: int) -> str:
         """Return one key: a character, or the whole sequence of a special key."""
