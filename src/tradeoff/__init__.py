@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tradeoff.decisions import ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
+    from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
@@ -87,8 +89,11 @@ _HOME = {
     "dilute": "problem",
     "examples": "sources",
     "load": "sources",
+    "ranking": "decisions",
     "represent": "representation",
     "save": "sources",
+    "what_if": "sensitivity",
+    "why_not": "decisions",
 }
 
 __all__ = [
@@ -129,8 +134,11 @@ __all__ = [
     "dilute",
     "examples",
     "load",
+    "ranking",
     "represent",
     "save",
+    "what_if",
+    "why_not",
 ]
 
 

@@ -39,6 +39,9 @@ class Catalogue(SingleChoice):
 
     kind = "catalogue"
     storable = True
+    # Items that were left out because another one beats them: what they come to, by name. Nobody is asked about them, but
+    # people ask why they are not there.
+    beaten: Mapping[str, Sequence[float]] = {}
 
     def __init__(
         self,

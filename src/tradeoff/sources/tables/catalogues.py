@@ -70,9 +70,11 @@ def read_table(
         for texts in [table.texts(i)]
         if any(texts)
     }
-    return Catalogue(
+    made = Catalogue(
         values[kept], aims, [names[row] for row in kept.tolist()], labels=labels, name=Path(path).stem, notes=notes
     )  # fmt: skip
+    made.beaten = {names[row]: values[row].tolist() for row in np.setdiff1d(np.arange(len(table)), kept).tolist()}
+    return made
 
 
 def _check_rows(table: Sheet) -> None:
