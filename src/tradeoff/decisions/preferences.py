@@ -22,9 +22,11 @@ from tradeoff.strategies.polytope import Cone, half_spaces
 
 Answers = tuple[tuple[int, Vector, int], ...]  # number in the log, difference of gains, +1, 0 or -1
 
-SWEEPS = 12  # per objective, and as many again: steps of every point before the points count
+STEPS = 5  # times the square of the number of objectives: how often a point moves before it counts
+AT_ONCE = 256  # points that walk together: few enough for the processor's cache
 CORNERS = 8  # directions, beside the objectives, whose extreme points are looked for: the points start between them
 LEAST_STEP = 1e-14  # of a direction: what is smaller is rounding and bounds nothing
+NO_HEIGHT, NO_RATE = 1e-14, 1e-12  # a point on the border, and a line that never meets it
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +104,9 @@ class Preferences:
     def spread(self, count: int, seed: int = 0) -> Matrix:
         """Return weights on all objectives that are spread evenly over all that fit: [count, k], each row summing to 1.
 
-        With two relevant objectives they are equally far apart. With more they are drawn: every point takes steps to
-        anywhere on a line through it, in the direction from one to another of points that do not move meanwhile. That
-        leaves the uniform distribution as it is, however narrow the set. ``count`` must be even.
+        With two relevant objectives they are equally far apart. With more they are drawn by hit-and-run: every point takes
+        steps to anywhere on a random line through it, which leaves the uniform distribution as it is. The directions are
+        those in which the set is wide, so that it may be narrow in others.
         """
         if self.d == 1:
             return self.on_all(np.ones((count, 1)))
@@ -114,30 +116,26 @@ class Preferences:
             return self.on_all(np.stack([first, 1 - first], axis=1))
         random = np.random.default_rng(seed)
         corners = self._corners(random)
-        points = random.dirichlet(np.ones(len(corners)), count) @ corners
-        halves = points[: count // 2], points[count // 2 :]
-        for _ in range(SWEEPS * (self.d + 1)):
-            for moving, still in (halves, halves[::-1]):
-                self._step(moving, still, random)
-        return self.on_all(points)
+        begun = (random.dirichlet(np.ones(len(corners)), max(count, AT_ONCE)) @ corners).T
+        shape = _root(np.cov(self._walked(begun[:, :AT_ONCE], _root(np.cov(begun)), random)))
+        parts = [begun[:, i : min(i + AT_ONCE, count)] for i in range(0, count, AT_ONCE)]
+        return self.on_all(np.hstack([self._walked(part, shape, random) for part in parts]).T)
 
-    def _step(self, moving: Matrix, still: Matrix, random: np.random.Generator) -> None:
-        """Move every point to a random place on its line through the set."""
-        n, rows = len(moving), self.half_spaces
-        one = random.integers(len(still), size=n)
-        other = (one + random.integers(1, len(still), size=n)) % len(still)
-        direction = still[one] - still[other]
-        direction /= np.maximum(np.abs(direction).max(axis=1, keepdims=True), 1e-300)
-        rise, height = direction @ rows.T, np.maximum(moving @ rows.T, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = height / -rise
-        ahead = np.where(rise < -LEAST_STEP, reach, np.inf).min(axis=1)
-        behind = np.where(rise > LEAST_STEP, reach, -np.inf).max(axis=1)
-        bounded = np.isfinite(ahead) & np.isfinite(behind)
-        step = np.where(bounded, behind + random.random(n) * (ahead - behind), 0.0)
-        moving += step[:, None] * direction
-        np.maximum(moving, 0.0, out=moving)
-        moving /= moving.sum(axis=1, keepdims=True)
+    def _walked(self, points: Matrix, shape: Matrix, random: np.random.Generator) -> Matrix:
+        """Return the points, one per column, after many steps, each to anywhere on a line through the point.
+
+        The lines' directions are spread like the columns of ``shape``, whatever has happened before.
+        """
+        rows = self.half_spaces
+        for _ in range(STEPS * self.d**2):
+            direction = shape @ random.standard_normal(points.shape)
+            # Along the line the height over a half-space becomes height * (1 + t * rate); the line ends where that is 0.
+            rate = (rows @ direction) / np.maximum(rows @ points, NO_HEIGHT)
+            ahead, behind = -1 / np.minimum(rate.min(axis=0), -NO_RATE), -1 / np.maximum(rate.max(axis=0), NO_RATE)
+            moved = points + (behind + random.random(points.shape[1]) * (ahead - behind)) * direction
+            np.maximum(moved, 0.0, out=moved)
+            points = moved / moved.sum(axis=0)
+        return points
 
     def _corners(self, random: np.random.Generator) -> Matrix:
         """Return corners of the set in many directions."""
@@ -154,6 +152,13 @@ class Preferences:
             assert done.x is not None, done.message  # the set is not empty, and bounded
             found.append(done.x)
         return np.array(found)
+
+
+def _root(covariance: Matrix) -> Matrix:
+    """Return a matrix whose product with its transpose is this covariance, whose rows sum to 0."""
+    sizes, directions = np.linalg.eigh(covariance)
+    result: Matrix = directions * np.sqrt(np.maximum(sizes, 0.0))
+    return result - result.mean(axis=0)
 
 
 def _cone(answers: Answers, d: int) -> Cone:

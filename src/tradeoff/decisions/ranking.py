@@ -80,8 +80,8 @@ def ranking_of(
     seed: int = 0,
 ) -> Ranking:
     """Return the best few alternatives, given what is recommended and which preferences are possible."""
-    if places < 1 or (draws is not None and (draws < 2 or draws % 2)):
-        raise ArgumentError(f"places must be 1 or more and draws an even number; they are {places!r} and {draws!r}")
+    if places < 1 or (draws is not None and draws < 2):
+        raise ArgumentError(f"places must be 1 or more and draws 2 or more; they are {places!r} and {draws!r}")
     if draws is None:
         draws = DRAWN_FOR_PLANS if getattr(problem, "has_paths", False) else DRAWN
     weights = preferences.spread(draws, seed)
