@@ -115,14 +115,20 @@ def _listed(
 ) -> tuple[list[Alternative] | _Items, Vector]:
     """Return the alternatives that are compared, and the share of each.
 
-    They are the items of a catalogue. Of plans they are those that are best for some of the weights; each stands for all
-    that are nearly the same, and what is recommended is never lost to another.
+    They are the items of a catalogue. Of plans they are those that are best for some of the weights.
     """
     if isinstance(problem, Catalogue):
         shares = np.zeros(len(problem.names))
         for alternative, share in won:
             shares[alternative.plan.index] += share  # type: ignore[union-attr]
         return _Items(problem), shares
+    return merged(recommendation, won)
+
+
+def merged(
+    recommendation: Recommendation, won: list[tuple[Alternative, float]]
+) -> tuple[list[Alternative], Vector]:
+    """Return plans that differ, what is recommended first, each with the share of all that are nearly the same."""
     counted: dict[bytes, float] = {}
     plans: dict[bytes, Alternative] = {}
     for alternative, share in won:

@@ -223,7 +223,7 @@ def _words(
     problem: Presentable, across: Objective, up: Objective, options: int, beaten: int, marked: list[tuple[Alternative, Vector]]
 ) -> str:
     thing = "alternative" if isinstance(problem, Catalogue) else "plan"
-    said = [f"{one_line(across.name)} and {one_line(up.name)} of {counted(options, thing)}"]
+    said = [f"Drawn: {one_line(across.name)} and {one_line(up.name)} of {counted(options, thing)}"]
     if beaten:
         said[0] += f" and of {beaten:,} that another one beats"
     shown = [problem.objectives.index(across), problem.objectives.index(up)]

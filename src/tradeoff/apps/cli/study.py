@@ -73,6 +73,8 @@ def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
               help="Add two questions that show whether people pay attention; nobody is excluded.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
               help="Whether anyone can begin, or only people who were given a link.")  # fmt: skip
+@click.option("--sharing/--no-sharing", default=True, show_default=True,
+              help="Whether people can make a link to their result, for others to see.")  # fmt: skip
 @click.option("--participants", default=0, type=click.IntRange(0, 100_000), metavar="N",
               help="Make this many links to give to people.")  # fmt: skip
 @click.option("--text", "texts", multiple=True, metavar="NAME=TEXT", help=TEXT_HELP)
@@ -83,6 +85,7 @@ def create(
     chosen: StrategyOptions,
     checks: bool,
     is_open: bool,
+    sharing: bool,
     participants: int,
     texts: tuple[str, ...],
     store: str,
@@ -100,7 +103,7 @@ def create(
     with working("Checking the study ..."):
         made = Study.of(
             problem, name, strategy=chosen.strategy, settings=chosen.settings, texts=texts_from(texts),
-            seed=chosen.seed, checks=checks, open=is_open, source=source.data(),
+            seed=chosen.seed, checks=checks, open=is_open, sharing=sharing, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
