@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tradeoff.decisions import ranking, why_not
+    from tradeoff.decisions import group, ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -88,6 +88,7 @@ _HOME = {
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
+    "group": "decisions",
     "load": "sources",
     "ranking": "decisions",
     "represent": "representation",
@@ -133,6 +134,7 @@ __all__ = [
     "compress",
     "dilute",
     "examples",
+    "group",
     "load",
     "ranking",
     "represent",

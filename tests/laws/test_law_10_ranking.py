@@ -125,7 +125,9 @@ def test_why_not_is_what_linear_programs_over_everything_say(seed: int, k: int, 
         assert rival.verdict == brute_verdict(interview, index), name
         if rival.verdict == "dominated":
             (better,) = rival.beaten_by
-            assert (better.value >= rival.alternative.value - 1e-9).all() and better.value.sum() > problem.gains[index].sum()
+            assert (better.value >= rival.alternative.value - 1e-9).all() and better.value.sum() > problem.gains[
+                index
+            ].sum()
         if rival.verdict == "never":
             weights = np.random.default_rng(0).dirichlet(np.ones(k), 300)
             others = np.array([one.value for one in rival.beaten_by])

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.decisions.programs import least
 from tradeoff.interview import Interview
 from tradeoff.model import Indices, Matrix, Vector
 from tradeoff.problem import Problem
@@ -139,17 +140,12 @@ class Preferences:
 
     def _corners(self, random: np.random.Generator) -> Matrix:
         """Return corners of the set in many directions."""
-        from scipy.optimize import linprog
-
         directions = np.vstack([np.eye(self.d), -np.eye(self.d), random.standard_normal((CORNERS, self.d))])
         answered = self.half_spaces[self.d :]
         found = []
         for direction in directions:
-            done = linprog(
-                direction, A_ub=-answered if len(answered) else None, b_ub=np.zeros(len(answered)) if len(answered) else None,
-                A_eq=np.ones((1, self.d)), b_eq=[1.0],
-            )  # fmt: skip
-            assert done.x is not None, done.message  # the set is not empty, and bounded
+            done = least(direction, answered, np.zeros(len(answered)), self.d)
+            assert done is not None  # the set is not empty, and bounded
             found.append(done.x)
         return np.array(found)
 
@@ -157,8 +153,9 @@ class Preferences:
 def _root(covariance: Matrix) -> Matrix:
     """Return a matrix whose product with its transpose is this covariance, whose rows sum to 0."""
     sizes, directions = np.linalg.eigh(covariance)
-    result: Matrix = directions * np.sqrt(np.maximum(sizes, 0.0))
-    return result - result.mean(axis=0)
+    root = directions * np.sqrt(np.maximum(sizes, 0.0))
+    result: Matrix = root - root.mean(axis=0)
+    return result
 
 
 def _cone(answers: Answers, d: int) -> Cone:

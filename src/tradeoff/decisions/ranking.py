@@ -91,7 +91,7 @@ def ranking_of(
     most = np.einsum("nk,nk->n", weights, np.array([one.value for one in best]))
     mean: Vector = (weights / np.maximum(most, 1e-300)[:, None]).mean(axis=0)
     listed, shares = _listed(problem, recommendation, won)
-    gains = np.array([one.value for one in listed]) if not isinstance(problem, Catalogue) else problem.gains
+    gains = listed.problem.gains if isinstance(listed, _Items) else np.array([one.value for one in listed])
     order = _order(problem, recommendation, listed, gains, mean)[:places]
     ranked = tuple(Ranked(listed[i], shares[i], float(max(1 - mean @ gains[i], 0.0))) for i in order)
     return Ranking(ranked, preferences, len(listed), None if exact else draws, mean)
@@ -125,9 +125,7 @@ def _listed(
     return merged(recommendation, won)
 
 
-def merged(
-    recommendation: Recommendation, won: list[tuple[Alternative, float]]
-) -> tuple[list[Alternative], Vector]:
+def merged(recommendation: Recommendation, won: list[tuple[Alternative, float]]) -> tuple[list[Alternative], Vector]:
     """Return plans that differ, what is recommended first, each with the share of all that are nearly the same."""
     counted: dict[bytes, float] = {}
     plans: dict[bytes, Alternative] = {}
@@ -136,16 +134,14 @@ def merged(
         plans.setdefault(key, alternative)
         counted[key] = counted.get(key, 0.0) + share
     first = [one for one in (recommendation.alternative, recommendation.runner_up) if one is not None]
-    kept: list[Alternative] = []
-    sums: list[float] = []
-    for key in [None] * len(first) + sorted(plans, key=lambda key: -counted[key]):
-        alternative, share = (first[len(kept)], 0.0) if key is None else (plans[key], counted[key])
-        at = next((i for i, one in enumerate(kept) if key is not None and _alike(one, alternative)), None)
+    kept, sums = list(first), [0.0] * len(first)
+    for key in sorted(plans, key=lambda key: -counted[key]):
+        at = next((i for i, one in enumerate(kept) if _alike(one, plans[key])), None)
         if at is None:
-            kept.append(alternative)
-            sums.append(share)
+            kept.append(plans[key])
+            sums.append(counted[key])
         else:
-            sums[at] += share
+            sums[at] += counted[key]
     return kept, np.array(sums)
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tradeoff.decisions.preferences import Answers, Preferences
+from tradeoff.decisions.programs import least
 from tradeoff.decisions.ranking import SAME, Ranking, ranking
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
@@ -26,7 +27,6 @@ from tradeoff.strategies.polytope import half_spaces
 Verdict = Literal["recommended", "same", "dominated", "never", "ruled out", "possible"]
 
 MOST_CUTS = 400  # alternatives that are compared with the one in question before it is given up
-EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,9 @@ class Rival:
     loss: float  # the part of the best possible gain that it loses on average over all preferences still possible
     beaten_by: tuple[Alternative, ...] = ()  # dominated: by this one; never: by one of these, whatever the weights
     weights: Vector | None = None  # for which it is the best: those nearest to what is known of the person
-    answers: tuple[int, ...] = ()  # ruled out: the numbers of answers that together do so, none of which can be left out
+    answers: tuple[
+        int, ...
+    ] = ()  # ruled out: the numbers of answers that together do so, none of which can be left out
 
 
 def why_not(interview: Interview, rival: Alternative | str | int, ranked: Ranking | None = None) -> Rival:
@@ -142,22 +144,20 @@ class _Search:
         The weights for which the alternative is least behind the others are found, and what is best for these is added to
         the others, until the alternative is the best there or is behind some mixture of the others in everything.
         """
-        from scipy.optimize import linprog
-
         d = self.preferences.d
         if self._met(np.full(d, 1 / d)):
             return None
         for _ in range(MOST_CUTS):
             behind = self._compared()
-            done = linprog(
-                np.r_[np.zeros(d), -1.0], A_ub=np.hstack([-behind, np.ones((len(behind), 1))]), b_ub=np.zeros(len(behind)),
-                A_eq=np.r_[np.ones(d), 0.0][None], b_eq=[1.0], bounds=[(0, None)] * d + [(None, None)], options=EXACT,
-            )  # fmt: skip
-            if done.x is None:
+            ahead_by = np.hstack(
+                [behind, np.full((len(behind), 1), -1.0)]
+            )  # w @ behind - t >= 0, with t as large as can be
+            done = least(np.r_[np.zeros(d), -1.0], ahead_by, np.zeros(len(behind)), d, free=1)
+            if done is None:
                 break
-            mixed = np.maximum(-np.asarray(done.ineqlin.marginals), 0.0)
-            mixed /= max(mixed.sum(), 1e-300)
-            if float((mixed @ behind).max()) < -self.allowed:  # a proof that needs no solver: the mixture beats it everywhere
+            mixed = done.prices / max(done.prices.sum(), 1e-300)
+            # A proof that needs no solver: the mixture is better in everything.
+            if float((mixed @ behind).max()) < -self.allowed:
                 return _distinct(other for other, part in zip(self.others, mixed.tolist(), strict=True) if part > SAME)
             if self._met(np.maximum(done.x[:d], 0.0)):
                 return None
@@ -168,29 +168,24 @@ class _Search:
 
         Nearest is by the sum of all changes, so that few of the weights change.
         """
-        from scipy.optimize import linprog
-
         d = self.preferences.d
         fits = [half_spaces(difference, sign) for _, difference, sign in answers]
         answered = np.vstack([np.zeros((0, d + 1)), *fits])
         # (w, e, |w - near|): the answers' rows, this alternative's rows, and what makes the last d absolute values
-        width = 2 * d + 1
         rows = np.hstack([answered, np.zeros((len(answered), d))])
         apart = np.vstack([np.hstack([sign * np.eye(d), np.zeros((d, 1)), np.eye(d)]) for sign in (1.0, -1.0)])
         bounds = np.r_[np.zeros(len(rows)), self.near, -self.near]
         for _ in range(MOST_CUTS):
             mine = np.hstack([self._compared(), np.zeros((len(self.others), d + 1))])
-            done = linprog(
-                np.r_[np.zeros(d + 1), np.ones(d)], A_ub=-np.vstack([rows, apart, mine]),
-                b_ub=-np.r_[bounds, np.full(len(mine), -SAME / 2)], A_eq=np.r_[np.ones(d), np.zeros(d + 1)][None],
-                b_eq=[1.0], bounds=[(0, None)] * d + [(0, 1)] + [(0, None)] * d, options=EXACT,
-            )  # fmt: skip
-            if done.x is None:
+            limits = np.r_[bounds, np.full(len(mine), -SAME / 2)]
+            done = least(np.r_[np.zeros(d + 1), np.ones(d)], np.vstack([rows, apart, mine]), limits, d)
+            if done is None:
                 return None
-            assert len(done.x) == width
             weights = np.maximum(done.x[:d], 0.0)
-            if self._met(weights / weights.sum()):
-                return self.preferences.on_all((weights / weights.sum())[None, :])[0]
+            weights /= weights.sum()
+            if self._met(weights):
+                found: Vector = self.preferences.on_all(weights[None, :])[0]
+                return found
         return None
 
     def _against(self, answers: Answers) -> tuple[int, ...]:

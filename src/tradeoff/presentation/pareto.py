@@ -22,13 +22,14 @@ from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import shares_of
 from tradeoff.sources.tables.dominance import undominated
 
-WIDTH, HEIGHT = 640.0, 400.0
-LEFT, RIGHT, TOP, BOTTOM = 78.0, 18.0, 26.0, 52.0
-LETTERS = 12.0
+WIDTH, HEIGHT = 520.0, 380.0  # letters are still read at 360 pixels
+LEFT, RIGHT, TOP, BOTTOM = 74.0, 16.0, 30.0, 58.0
+LETTERS, TICK_LETTERS = 14.0, 13.0
 TICKS = 5
 PLANS = 400  # weights for which the plans of a model are drawn
 FEW, COARSE = 3_000, 2.0  # dots; where there are more, those within so many pixels are one
-NAME = 40  # characters
+NAME = 32  # characters
+BEATEN = "another one is at least as good in everything, and better in something"
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ def pareto_picture(
     everything = np.vstack([values, beaten, *(outcome[None, :] for _, outcome in marked)])
     across, up = (
         _axis(problem.objectives[j], everything[:, j], start, length)
-        for j, start, length in zip(chosen, (LEFT, HEIGHT - BOTTOM), (WIDTH - LEFT - RIGHT, TOP + BOTTOM - HEIGHT), strict=True)
+        for j, start, length in zip(
+            chosen, (LEFT, HEIGHT - BOTTOM), (WIDTH - LEFT - RIGHT, TOP + BOTTOM - HEIGHT), strict=True
+        )
     )
 
     def placed(points: Matrix) -> Matrix:
@@ -135,15 +138,15 @@ def _frame(across: _Axis, up: _Axis) -> str:
         plain = Objective(axis.objective.name, "", axis.objective.goal)
         for value, words in zip(values, amounts_together(plain, values), strict=True):
             at = number(float(axis.at(np.array([value]))[0]))
-            x, y, anchor = (at, number(bottom + 16), "middle") if is_across else (number(LEFT - 6), at, "end")
+            x, y, anchor = (at, number(bottom + 18), "middle") if is_across else (number(LEFT - 6), at, "end")
             line = f"M{at} {number(bottom)}v4" if is_across else f"M{number(LEFT)} {at}h-4"
             shift = "" if is_across else ' dy="4"'
             parts.append(
-                f'<path class="axis" d="{line}"/><text class="names" font-size="11" x="{x}" y="{y}"{shift} '
+                f'<path class="axis" d="{line}"/><text class="names" font-size="{number(TICK_LETTERS)}" x="{x}" y="{y}"{shift} '
                 f'text-anchor="{anchor}">{text(words)}</text>'
             )
-    parts.append(_said(_title(across.objective, "→"), right, bottom + 38, "end"))
-    parts.append(_said(_title(up.objective, "↑"), 4.0, 15.0, "start"))
+    parts.append(_said(_title(across.objective, "→"), right, bottom + 42, "end"))
+    parts.append(_said(_title(up.objective, "↑"), 4.0, 16.0, "start"))
     return "".join(parts)
 
 
@@ -195,7 +198,9 @@ def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], place
             parts.append(f'<circle class="chosen" cx="{number(x)}" cy="{number(y)}" r="8"/>')
         wide = text_width(names[i], LETTERS, bold=True)
         leftwards = x + 14 + wide > WIDTH - 4
-        near = len(places) == 2 and abs(places[0][1] - places[1][1]) < 18 and abs(places[0][0] - places[1][0]) < wide + 30
+        near = (
+            len(places) == 2 and abs(places[0][1] - places[1][1]) < 18 and abs(places[0][0] - places[1][0]) < wide + 30
+        )
         lower = near and (y > places[1 - i][1] or (y == places[1 - i][1] and i == 1))
         shift = 4.0 + (16.0 if lower else -12.0 if near else 0.0)
         anchor, at = ("end", max(x - 14, min(wide, WIDTH) + 2)) if leftwards else ("start", x + 14)
@@ -204,7 +209,11 @@ def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], place
 
 
 def _names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:
-    names = plan_names(problem, *alternatives) if len(alternatives) == 2 else tuple(plan_name(problem, one) for one in alternatives)
+    names = (
+        plan_names(problem, *alternatives)
+        if len(alternatives) == 2
+        else tuple(plan_name(problem, one) for one in alternatives)
+    )
     return [clipped(name, NAME) for name in names]
 
 
@@ -214,21 +223,30 @@ def _key(beaten: int, marked: int) -> tuple[tuple[str, svg.Svg], ...]:
         ("recommended", '<circle class="chosen" cx="8" cy="8" r="6"/>', marked > 0),
         ("runner-up", '<path class="second" d="M8 2L14 8L8 14L2 8Z"/>', marked > 1),
         ("the others", '<path class="option" d="M8 8h0"/>', True),
-        ("another one is at least as good in everything, and better in something", '<path class="beaten" d="M8 8h0"/>', beaten > 0),
+        (BEATEN, '<path class="beaten" d="M8 8h0"/>', beaten > 0),
     ]  # fmt: skip
     return tuple((words, svg.svg(content, 16, 16, "key")) for words, content, there in made if there)
 
 
 def _words(
-    problem: Presentable, across: Objective, up: Objective, options: int, beaten: int, marked: list[tuple[Alternative, Vector]]
+    problem: Presentable,
+    across: Objective,
+    up: Objective,
+    options: int,
+    beaten: int,
+    marked: list[tuple[Alternative, Vector]],
 ) -> str:
     thing = "alternative" if isinstance(problem, Catalogue) else "plan"
     said = [f"Drawn: {one_line(across.name)} and {one_line(up.name)} of {counted(options, thing)}"]
     if beaten:
         said[0] += f" and of {beaten:,} that another one beats"
     shown = [problem.objectives.index(across), problem.objectives.index(up)]
-    for (_, outcome), name, role in zip(marked, _names(problem, [a for a, _ in marked]), ("Recommended", "Runner-up"), strict=False):
-        told = ", ".join(f"{one_line(problem.objectives[j].name)} {amount(problem.objectives[j], float(outcome[j]))}" for j in shown)
+    for (_, outcome), name, role in zip(
+        marked, _names(problem, [a for a, _ in marked]), ("Recommended", "Runner-up"), strict=False
+    ):
+        told = ", ".join(
+            f"{one_line(problem.objectives[j].name)} {amount(problem.objectives[j], float(outcome[j]))}" for j in shown
+        )
         said.append(f"{role}: {name} ({told})")
     rest = [one_line(o.name) for o in problem.objectives if o not in (across, up)]
     if rest:
@@ -253,7 +271,7 @@ def pareto_svg(problem: Presentable, picture: Picture) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {number(WIDTH)} {number(y + 16)}" role="img" '
         f'font-family="{FONTS}">\n<title>{text(problem.title)}</title>\n<desc>{text(picture.words)}</desc>\n'
         f'<style>{style()}</style>\n<rect class="paper" {size}/>\n'
-        f'<text class="ink" x="14" y="24" font-size="16" font-weight="700">{text(clipped(problem.title, 70))}</text>\n'
+        f'<text class="ink" x="14" y="24" font-size="16" font-weight="700">{text(clipped(problem.title, 56))}</text>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )

@@ -66,7 +66,11 @@ def ranking_table(problem: Presentable, ranked: Ranking, numbers: Mapping[int, i
     for place, (one, name) in enumerate(zip(ranked.ranked, names, strict=True), start=1):
         wins, loses = wins_and_losses(problem, first, one.alternative)
         told = tuple((row.name, row.amount) for row in amounts(problem, one.alternative))
-        rows.append(RankingRow(place, name, share_words(one.share, ranked), float(one.share), chance(one.loss), wins, loses, told))
+        rows.append(
+            RankingRow(
+                place, name, share_words(one.share, ranked), float(one.share), chance(one.loss), wins, loses, told
+            )
+        )
     return RankingTable(tuple(rows), ORDER if len(rows) > 1 else "", basis_words(problem, ranked, numbers))
 
 
@@ -103,7 +107,9 @@ def weighing(problem: Presentable, given: Options, recommended: Alternative, wei
     relevant = [j for j, matters in enumerate(problem.matters) if matters]
     first = [one for one in given.alternatives if one.plan == recommended.plan][:1]
     others = [one for one in given.alternatives if one.plan != recommended.plan]
-    called = dict(zip(map(id, [*first, *others]), ranked_names(problem, [recommended, *others])[1 - len(first) :], strict=True))
+    called = dict(
+        zip(map(id, [*first, *others]), ranked_names(problem, [recommended, *others])[1 - len(first) :], strict=True)
+    )
     names = [called.get(id(one), "") or plan_name(problem, one) for one in given.alternatives]
     gains = np.array([one.value[relevant] for one in given.alternatives])
     mine = np.maximum(weights[relevant], 0.0)
@@ -148,7 +154,8 @@ def wins_and_losses(
     """Return in what another alternative is better and worse than the first, in units.
 
     >>> import tradeoff
-    >>> shop = tradeoff.Catalogue([[9, 300], [6, 200]], [tradeoff.Objective("speed"), tradeoff.Objective("price", "EUR", "min")])
+    >>> price = tradeoff.Objective("price", "EUR", "min")
+    >>> shop = tradeoff.Catalogue([[9, 300], [6, 200]], [tradeoff.Objective("speed"), price])
     >>> wins_and_losses(shop, shop.alternative(0), shop.alternative(1))
     (('price 100 EUR less',), ('speed 3 less',))
     """
@@ -240,7 +247,9 @@ def why_not_words(
             said.append(f"Your answers leave this open. {_needed(problem, rival, estimate)}")
             share = next((one.share for one in ranked.ranked if one.alternative is other), None)
             if share is not None:
-                said.append(f"It is the best for {share_words(share, ranked)} of all ways to weigh what matters that fit your answers.")
+                said.append(
+                    f"It is the best for {share_words(share, ranked)} of all ways to weigh what matters that fit your answers."
+                )
     if rival.verdict in ("ruled out", "possible", "never"):
         fitting = " that fits your answers" if ranked.preferences.answers else " that is possible"
         said.append(
@@ -261,8 +270,8 @@ def _needed(problem: Presentable, rival: Rival, estimate: Vector) -> str:
     if rival.weights is None:
         return ""
     return (
-        f"It would be the best if things mattered like this: {weights_words(problem, rival.weights)}. That is as near as can be "
-        f"to our estimate: {weights_words(problem, shares_of(estimate))}."
+        f"It would be the best if things mattered like this: {weights_words(problem, rival.weights)}. That is as near "
+        f"as can be to our estimate: {weights_words(problem, shares_of(estimate))}."
     )
 
 

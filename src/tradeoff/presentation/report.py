@@ -58,7 +58,9 @@ class Report:
 def report(problem: Presentable, interview: Interview, ranked: Ranking, *, title: str = "", repeat: str = "") -> Report:
     """Return what a report says of an interview; ``repeat`` is the command or address that it came from."""
     recommendation = interview.recommendation
-    found = result(problem, recommendation, heaviest_first(problem.show(recommendation.alternative)), interview.finished)
+    found = result(
+        problem, recommendation, heaviest_first(problem.show(recommendation.alternative)), interview.finished
+    )
     sides = interview.sides_shown()
     given = [as_shown(*record, sides[record[0]]) for record in sorted(interview.answers, key=lambda one: one[0])]
     lines = answer_lines(problem, given, doubtful=recommendation.doubtful)

@@ -150,7 +150,10 @@ def what_if_block(problem: Presentable, interview: Interview, width: int) -> Gro
     """Return what would be recommended if one thing mattered more, for each."""
     recommendation = interview.recommendation
     changed = what_ifs(
-        problem, recommendation.alternative, what_if(problem, recommendation), lambda one: heaviest_first(problem.show(one))
+        problem,
+        recommendation.alternative,
+        what_if(problem, recommendation),
+        lambda one: heaviest_first(problem.show(one)),
     )
     parts: list[RenderableType] = []
     for change in changed:
@@ -158,7 +161,9 @@ def what_if_block(problem: Presentable, interview: Interview, width: int) -> Gro
         if len(change.stops) == 1:
             parts.append(cell(f"More weight on {name} would change nothing.", "bold"))
             continue
-        parts.append(cell(f"If {name} mattered more (nothing changes at {change.stops[0].share} of all importance):", "bold"))
+        parts.append(
+            cell(f"If {name} mattered more (nothing changes at {change.stops[0].share} of all importance):", "bold")
+        )
         for stop in change.stops[1:]:
             told = [f"{one_line(row.amount.name)} {row.change}" for row in stop.rows if row.change]
             words = f"{stop.share}: {stop.plan} ({', '.join(told)})" if told else f"{stop.share}: {stop.plan}"

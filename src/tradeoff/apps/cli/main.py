@@ -11,6 +11,7 @@ import click
 
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.explain import explain
+from tradeoff.apps.cli.group import group
 from tradeoff.apps.cli.output import INTERRUPTED, INVALID, STORAGE, USAGE, emit, fail, working
 from tradeoff.apps.cli.rank import plot, rank
 from tradeoff.apps.cli.report import report
@@ -53,6 +54,7 @@ def main() -> None:
     tradeoff rank commute answers.jsonl               the best few for you, and why not another one
     tradeoff plot commute answers.jsonl -o plot.svg   all alternatives in a picture
     tradeoff report commute answers.jsonl -o my.html  the result as one file to keep
+    tradeoff group commute ann.jsonl bo.jsonl         one choice for several people
     tradeoff study create mine commute                a study with many participants
     tradeoff problems                                 the bundled problems
     tradeoff show commute                             its objectives, and the best and worst of each
@@ -63,7 +65,7 @@ def main() -> None:
     """
 
 
-for command in (ask, explain, plot, rank, report, serve, simulate, study):
+for command in (ask, explain, group, plot, rank, report, serve, simulate, study):
     main.add_command(command)
 
 

@@ -56,7 +56,9 @@ def write(path: Path, text: str) -> None:
 @click.command(epilog=LOG_HELP + PROBLEM_HELP)
 @problem_argument
 @click.argument("log", type=LOG)
-@click.option("--places", default=5, show_default=True, type=click.IntRange(1, 1000), metavar="N", help="How many to list.")
+@click.option(
+    "--places", default=5, show_default=True, type=click.IntRange(1, 1000), metavar="N", help="How many to list."
+)
 @click.option(
     "--why-not",
     "rivals",

@@ -17,7 +17,9 @@ from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 @click.argument("log", type=LOG)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="The file to write.")  # fmt: skip
-@click.option("--title", default="", metavar="TEXT", help="What the decision is called; by default the problem's title.")
+@click.option(
+    "--title", default="", metavar="TEXT", help="What the decision is called; by default the problem's title."
+)
 def report(source: Source, log: Path, output: Path, title: str) -> None:
     """Write the result of an interview as one HTML file.
 

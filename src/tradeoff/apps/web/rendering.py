@@ -40,8 +40,9 @@ FRAMES = 8  # pictures of a path
 @cache
 def environment() -> jinja2.Environment:
     """Return the environment of the templates: everything is escaped, and a missing value is an error."""
+    rooms = jinja2.ChoiceLoader([jinja2.PackageLoader(room) for room in ("tradeoff.apps.web", TEMPLATES)])
     made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("tradeoff.apps.web"), jinja2.PackageLoader(TEMPLATES)]), autoescape=True, undefined=jinja2.StrictUndefined,
+        loader=rooms, autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     made.globals |= {
