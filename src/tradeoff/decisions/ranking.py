@@ -93,7 +93,7 @@ def ranking_of(
     listed, shares = _listed(problem, recommendation, won)
     gains = listed.problem.gains if isinstance(listed, _Items) else np.array([one.value for one in listed])
     order = _order(problem, recommendation, listed, gains, mean)[:places]
-    ranked = tuple(Ranked(listed[i], shares[i], float(max(1 - mean @ gains[i], 0.0))) for i in order)
+    ranked = tuple(Ranked(listed[i], float(shares[i]), float(max(1 - mean @ gains[i], 0.0))) for i in order)
     return Ranking(ranked, preferences, len(listed), None if exact else draws, mean)
 
 

@@ -118,7 +118,8 @@ def _points(problem: Presentable) -> tuple[Matrix, Matrix]:
         left_out = np.array(list(problem.beaten.values())).reshape(len(problem.beaten), len(problem.objectives))
         return problem.values[kept], np.vstack([problem.values[~kept], left_out])
     relevant = np.flatnonzero(np.asarray(problem.matters))
-    weights = Preferences(len(problem.objectives), relevant, ()).spread(PLANS)
+    anyone = Preferences(len(problem.objectives), relevant, ())
+    weights = np.vstack([anyone.on_all(np.eye(anyone.d)), anyone.spread(PLANS)])
     found = {np.round(one.value, 9).tobytes(): one for one in problem.best(weights)}
     return np.array([problem.outcome(one.value) for one in found.values()]), np.zeros((0, len(problem.objectives)))
 

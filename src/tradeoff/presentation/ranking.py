@@ -68,7 +68,7 @@ def ranking_table(problem: Presentable, ranked: Ranking, numbers: Mapping[int, i
         told = tuple((row.name, row.amount) for row in amounts(problem, one.alternative))
         rows.append(
             RankingRow(
-                place, name, share_words(one.share, ranked), float(one.share), chance(one.loss), wins, loses, told
+                place, name, share_words(one.share, ranked), float(one.share), loss_words(one.loss, ranked), wins, loses, told
             )
         )
     return RankingTable(tuple(rows), ORDER if len(rows) > 1 else "", basis_words(problem, ranked, numbers))
@@ -79,6 +79,11 @@ def share_words(share: float, ranked: Ranking) -> str:
     if ranked.drawn is None:
         return chance(share)
     return "less than 1%" if share < 0.01 else "more than 99%" if share > 0.99 else percent(share)
+
+
+def loss_words(loss: float, ranked: Ranking) -> str:
+    """Return a loss as a percentage; one that was estimated is never said to be nothing."""
+    return chance(max(loss, 0.0 if ranked.drawn is None else 1e-9))
 
 
 @dataclass(frozen=True)
@@ -253,8 +258,8 @@ def why_not_words(
     if rival.verdict in ("ruled out", "possible", "never"):
         fitting = " that fits your answers" if ranked.preferences.answers else " that is possible"
         said.append(
-            f"On average over everything{fitting} it loses {chance(rival.loss)} of the best possible gain; "
-            f"“{recommended}” loses {chance(max(ranked.loss(mine), 0.0))}."
+            f"On average over everything{fitting} it loses {loss_words(rival.loss, ranked)} of the best possible gain; "
+            f"“{recommended}” loses {loss_words(ranked.loss(mine), ranked)}."
         )
     return WhyNot(name, wins, loses, tuple(said), tuple(sorted(numbers[n] for n in rival.answers if n in numbers)))
 

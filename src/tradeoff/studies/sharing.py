@@ -16,7 +16,8 @@ from tradeoff.stores import ConflictError, MissingError, Store
 from tradeoff.stores.base import NAME, missing
 from tradeoff.studies.study import Study
 
-SHARED, STOPPED = "shared", "stopped"
+FORMAT = "tradeoff-share/1"
+SHARED, STOPPED = "shared", "stopped"  # events; the last one counts
 
 
 def share_name(study: Study, token: str) -> str:
@@ -36,12 +37,13 @@ def share(store: Store, study: Study, token: str, *, stop: bool = False) -> None
         raise ArgumentError("results of this study cannot be shared")
     store.read(study.name, token)  # there is such a person
     folder, name = _folder(study), share_name(study, token)
-    event = {"event": STOPPED if stop else SHARED, "token": token, "time": datetime.now(UTC).isoformat()}
+    now = datetime.now(UTC).isoformat()
+    event = {"event": STOPPED if stop else SHARED, "time": now}
     try:
         events = store.read(folder, name)
     except MissingError:
         if not stop:
-            store.create(folder, name, [event])
+            store.create(folder, name, [{"event": "header", "format": FORMAT, "time": now, "token": token}, event])
         return
     if events[-1]["event"] != event["event"]:
         try:
@@ -63,8 +65,8 @@ def shared_token(store: Store, study: Study, name: str) -> str:
     """Return whose result is shared under a name; raise a MissingError if none is, or not any more."""
     if not study.sharing or not NAME.fullmatch(name):
         raise missing(study.name, name[:40])
-    last = store.read(_folder(study), name)[-1]
-    token = last.get("token")
-    if last["event"] != SHARED or not isinstance(token, str):
+    events = store.read(_folder(study), name)
+    token = events[0].get("token")
+    if events[-1]["event"] != SHARED or not isinstance(token, str):
         raise missing(study.name, name[:40])
     return token

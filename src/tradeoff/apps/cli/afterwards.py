@@ -34,8 +34,8 @@ def look_around(interview: Interview, problem: Presentable, out: Console, next_k
     undoable = bool(interview.answers)
     while True:
         words = LAST_PROMPT if undoable else LAST_PROMPT.replace("u undo   ", "")
-        lines = filled([part.replace(" ", JOINED) for part in words.split("   ")], max(out.width, 20))
-        prompt = Text("\n".join(lines).replace(JOINED, " "), style="bold")
+        lines = [words] if len(words) <= out.width else filled(words.split("   "), max(out.width, 20))
+        prompt = Text("\n".join(lines), style="bold")
         match next_key(partial(out.print, prompt)).lower():
             case "r" | "w" as pressed:
                 if found is None:
@@ -56,9 +56,6 @@ def look_around(interview: Interview, problem: Presentable, out: Console, next_k
                 return True
             case _:
                 return False
-
-
-JOINED = "\N{NO-BREAK SPACE}"
 
 
 def page(out: Console, what: RenderableType, next_key: NextKey) -> None:
