@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -55,7 +56,9 @@ def test_rank_prints_the_best_few_and_why_not(logs: list[Path]) -> None:
     done = run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--why-not", "Elan", "--why-not", "2", "--what-if")
     assert "Why not Elan?" in done.stdout and "It can never be the best: “Cara”" in done.stdout
     assert "If price mattered more" in done.stdout and "1. Giro" not in done.stdout
-    data = json.loads(run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--json", "--why-not", "Foro", "--places", "3").stdout)
+    data = json.loads(
+        run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--json", "--why-not", "Foro", "--places", "3").stdout
+    )
     assert len(data["ranking"]) == 3 and data["why_not"][0]["name"] == "Foro"
 
 
@@ -106,7 +109,9 @@ def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
         sessions.open()
     done = run("study", "group", "mine", "--store", store)
     assert done.exit_code == 0, done.output
-    assert "note: 1 of 3 have not finished" in done.stderr and "person 2" in done.stdout and "person 3" not in done.stdout
+    assert (
+        "note: 1 of 3 have not finished" in done.stderr and "person 2" in done.stdout and "person 3" not in done.stdout
+    )
 
 
 def test_keys_at_the_end_open_the_ranking_why_not_and_what_if(logs: list[Path]) -> None:
@@ -120,10 +125,9 @@ def test_keys_at_the_end_open_the_ranking_why_not_and_what_if(logs: list[Path]) 
             prompt()
         return next(pressed)
 
-    out = Console(width=80, height=24, record=True, file=open("/dev/null", "w"), highlight=False)  # noqa: SIM115
+    out = Console(width=80, height=24, record=True, file=io.StringIO(), highlight=False)
     assert afterwards.look_around(interview, problem, out, next_key)
     shown = out.export_text()
-    out.file.close()
     assert "1. Giro" in shown and "Why not Elan?" in shown and "no item is called 'zzz'" in shown
     assert "If price mattered more" in shown and shown.count(afterwards.LAST_PROMPT) == 6
     assert len(afterwards.LAST_PROMPT) <= 80

@@ -244,10 +244,14 @@ def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(browser: Browser, commute: Server, script: bool) -> None:
+def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
+    browser: Browser, commute: Server, script: bool
+) -> None:
     with opened(browser, commute, java_script_enabled=script) as page:
         token = start(page)
-        interviewed("commute", commute, token, lambda side, _: page.get_by_role("button", name=BUTTONS[side]).click(), 4)
+        interviewed(
+            "commute", commute, token, lambda side, _: page.get_by_role("button", name=BUTTONS[side]).click(), 4
+        )
         page.goto(f"/i/{token}/result")
         assert page.locator(".ranking > li").count() >= 2
         page.get_by_label("Why not another one?").select_option(index=0)
@@ -261,7 +265,9 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(browser: Browser
             expect(button).to_be_hidden()
         else:
             button.click()
-        prices = [float(price) for price in re.findall(r"money ([\d.]+) EUR", page.locator(".weighed").text_content() or "")]
+        prices = [
+            float(price) for price in re.findall(r"money ([\d.]+) EUR", page.locator(".weighed").text_content() or "")
+        ]
         assert prices == sorted(prices) and prices[0] == 0
         with page.expect_download() as kept_file:
             page.get_by_role("link", name="Keep this result").click()

@@ -68,7 +68,14 @@ def ranking_table(problem: Presentable, ranked: Ranking, numbers: Mapping[int, i
         told = tuple((row.name, row.amount) for row in amounts(problem, one.alternative))
         rows.append(
             RankingRow(
-                place, name, share_words(one.share, ranked), float(one.share), loss_words(one.loss, ranked), wins, loses, told
+                place,
+                name,
+                share_words(one.share, ranked),
+                float(one.share),
+                loss_words(one.loss, ranked),
+                wins,
+                loses,
+                told,
             )
         )
     return RankingTable(tuple(rows), ORDER if len(rows) > 1 else "", basis_words(problem, ranked, numbers))

@@ -18,7 +18,6 @@ from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
 from tradeoff.presentation.ranking import RankingRow, WhyNot, ordinals, ranking_table, why_not_words
 from tradeoff.presentation.result import answer_lines, as_shown, what_ifs
-from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import what_if
@@ -146,12 +145,7 @@ def why_not_lines(problem: Presentable, interview: Interview, found: WhyNot, wid
 def what_if_block(problem: Presentable, interview: Interview, width: int) -> Group:
     """Return what would be recommended if one thing mattered more, for each."""
     recommendation = interview.recommendation
-    changed = what_ifs(
-        problem,
-        recommendation.alternative,
-        what_if(problem, recommendation),
-        lambda one: heaviest_first(problem.show(one)),
-    )
+    changed = what_ifs(problem, recommendation.alternative, what_if(problem, recommendation))
     parts: list[RenderableType] = []
     for change in changed:
         name = one_line(change.name)

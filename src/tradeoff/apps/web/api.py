@@ -95,7 +95,9 @@ async def why_not(request: Request) -> Response:
     """Send why something is not what is recommended."""
     problem, name = request.app.state.problem, request.query_params.get("name", "")
     if not 0 < len(name) <= LONGEST:
-        raise HTTPException(422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters")
+        raise HTTPException(
+            422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters"
+        )
 
     def make(session: Session) -> dict[str, Any]:
         ranked = ranking_for(problem, session.interview)

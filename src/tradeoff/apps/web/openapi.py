@@ -182,7 +182,9 @@ SCHEMAS: dict[str, Schema] = {
             "conflicts": _list(WHOLE),
         }
     ),
-    "Place": _object({**NAMED, "place": {**WHOLE, "minimum": 1}, **AGAINST, "share": {**NUMBER, "description": SHARE_WORDS}}),
+    "Place": _object(
+        {**NAMED, "place": {**WHOLE, "minimum": 1}, **AGAINST, "share": {**NUMBER, "description": SHARE_WORDS}}
+    ),
     "Ranking": _object(
         {
             "ranking": {**_list(_ref("Place")), "description": "The best few; the first is what is recommended."},
