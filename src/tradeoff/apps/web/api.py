@@ -105,7 +105,10 @@ async def why_not(request: Request) -> Response:
             rival = reason_why_not(session.interview, name, ranked)
             return rival_data(problem, session.interview, rival, ranked)
 
-    found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+    try:
+        found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+    except ArgumentError as error:  # a valid request, but nothing is called that
+        return JSONResponse({"error": f"{error}."}, 404)
     return JSONResponse(found)
 
 

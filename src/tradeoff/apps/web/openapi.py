@@ -219,7 +219,7 @@ SCHEMAS: dict[str, Schema] = {
 WORDS = {
     400: "The body is not JSON, or the server does not answer to this name.",
     403: "Not allowed: by invitation only, or sent by another site.",
-    404: "There is no such interview.",
+    404: "There is no such interview, or nothing of that name.",
     408: "The request did not arrive in time.",
     409: "The question is already answered; ask for the current one.",
     413: "The body is too large.",
