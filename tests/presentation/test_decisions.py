@@ -202,7 +202,7 @@ def test_alternatives_come_in_the_order_of_the_weights(laptops: Interview, commu
         problem, found = interview.problem, ranking(interview)
         given = options(problem, interview.recommendation, found)
         weights = np.arange(len(problem.objectives), 0.0, -1.0)
-        shown = weighing(problem, given, interview.recommendation.alternative, weights)
+        shown = weighing(problem, given, interview.recommendation.alternative, "the one", weights)
         scores = [row.score for row in shown.rows]
         assert scores == sorted(scores, reverse=True) and scores[0] == pytest.approx(1)
         assert max(shown.weights) == 100 and sum(row.recommended for row in shown.rows) == 1

@@ -114,15 +114,15 @@ class Weighing:
     basis: str
 
 
-def weighing(problem: Presentable, given: Options, recommended: Alternative, weights: Vector) -> Weighing:
-    """Return alternatives in the order of their worth for these weights, which are on all objectives."""
+def weighing(problem: Presentable, given: Options, recommended: Alternative, name: str, weights: Vector) -> Weighing:
+    """Return alternatives in the order of their worth for these weights, which are on all objectives.
+
+    ``name`` is what the recommended one is called.
+    """
     relevant = [j for j, matters in enumerate(problem.matters) if matters]
-    first = [one for one in given.alternatives if one.plan == recommended.plan][:1]
     others = [one for one in given.alternatives if one.plan != recommended.plan]
-    called = dict(
-        zip(map(id, [*first, *others]), ranked_names(problem, [recommended, *others])[1 - len(first) :], strict=True)
-    )
-    names = [called.get(id(one), "") or plan_name(problem, one) for one in given.alternatives]
+    called = dict(zip(map(id, others), ranked_names(problem, [recommended, *others])[1:], strict=True))
+    names = [called.get(id(one), name) for one in given.alternatives]
     gains = np.array([one.value[relevant] for one in given.alternatives])
     mine = np.maximum(weights[relevant], 0.0)
     worth = gains @ (mine if mine.sum() > 0 else np.ones(len(relevant)))
@@ -150,7 +150,10 @@ def weighing(problem: Presentable, given: Options, recommended: Alternative, wei
 
 def ranked_names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:
     """Return what the alternatives of a ranking are called: items by their names, plans by how they differ from the first."""
-    found = [plan_name(problem, alternatives[0])]
+    # What is recommended is called as in the sentence that recommends it: as it differs from its runner-up.
+    found = [
+        plan_names(problem, *alternatives[:2])[0] if len(alternatives) > 1 else plan_name(problem, alternatives[0])
+    ]
     found += [plan_names(problem, alternatives[0], other)[1] for other in alternatives[1:]]
     seen: dict[str, int] = {}
     for place, name in enumerate(found):

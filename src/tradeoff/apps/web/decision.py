@@ -116,7 +116,7 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
         why_not=told,
         refused=refused[:1].upper() + refused[1:],
         picture=known.picture,
-        weighing=weighing(problem, known.options, recommended, _tried(problem, interview, query)),
+        weighing=weighing(problem, known.options, recommended, table.rows[0].name, _tried(problem, interview, query)),
         shared=shared,
     )
 
