@@ -19,8 +19,9 @@ from tradeoff.interview import Interview
 from tradeoff.presentation.decision_data import change_data, ranking_data, rival_data
 from tradeoff.presentation.groups import choices_of, group_data, group_words
 from tradeoff.presentation.pareto import pareto_picture, pareto_svg, ticks
-from tradeoff.presentation.ranking import ordinals, ranking_table, weighing, why_not_words
+from tradeoff.presentation.ranking import ordinals, ranking_table, why_not_words
 from tradeoff.presentation.report import report, report_html
+from tradeoff.presentation.weighing import weighing
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.users import LinearUser
 
@@ -205,11 +206,26 @@ def test_alternatives_come_in_the_order_of_the_weights(laptops: Interview, commu
         shown = weighing(problem, given, interview.recommendation.alternative, "the one", weights)
         scores = [row.score for row in shown.rows]
         assert scores == sorted(scores, reverse=True) and scores[0] == pytest.approx(1)
-        assert max(shown.weights) == 100 and sum(row.recommended for row in shown.rows) == 1
+        assert max(field.weight for field in shown.fields) == 100 and sum(row.recommended for row in shown.rows) == 1
         names = [row.name for row in shown.rows]
         assert len(names) == len(set(names))
         (best,) = problem.best([weights])
         assert best.value @ weights == pytest.approx(max(one.value @ weights for one in given.alternatives), rel=0.03)
+
+
+def test_what_does_not_meet_a_limit_comes_last_and_is_marked(laptops: Interview) -> None:
+    problem, recommended = laptops.problem, laptops.recommendation.alternative
+    given = options(problem, laptops.recommendation, ranking(laptops))
+    shown = weighing(problem, given, recommended, "Giro", np.array([0.0, 1.0, 0, 0]), {0: 899.0, 1: 7.0})
+    assert [row.name for row in shown.rows if row.within] == ["Cara", "Halo", "Brio"] and shown.within == 3
+    assert [row.within for row in shown.rows] == [True] * 3 + [False] * 4
+    assert [(field.word, field.limit) for field in shown.fields[:3]] == [
+        ("at most", 899),
+        ("at least", 7),
+        ("at most", None),
+    ]
+    assert shown.rows[0].score == 1 and shown.rows[0].amounts == (899, 11, 1.4, 60)
+    assert not weighing(problem, given, recommended, "Giro", np.ones(4), {0: 1.0}).within
 
 
 def test_a_group_is_told_what_each_keeps(laptops: Interview, commute: Interview) -> None:

@@ -257,7 +257,7 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
         page.get_by_label("Why not another one?").select_option(index=0)
         page.get_by_role("button", name="Tell me").click()
         expect(page.get_by_role("heading", name=re.compile("^Why not .*[?]$"))).to_be_visible()
-        sliders = page.locator("form.weigh input")
+        sliders = page.locator("form.weigh input[type=range]")
         for i in range(sliders.count()):
             sliders.nth(i).fill("100" if i == 1 else "0")  # nothing but money counts
         button = page.get_by_role("button", name="Rank by these")
@@ -269,6 +269,12 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
             float(price) for price in re.findall(r"money ([\d.]+) EUR", page.locator(".weighed").text_content() or "")
         ]
         assert prices == sorted(prices) and prices[0] == 0
+        page.locator("form.weigh input[type=number]").first.fill("60")  # at most so many minutes
+        if not script:
+            button.click()
+        within = [float(time) for time in re.findall(r"time ([\d.]+) min", page.locator(".weighed").inner_text())]
+        assert within and max(within) <= 60
+        expect(page.get_by_text(re.compile(r"^\d+ of \d+ meet these limits\.$"))).to_be_visible()
         with page.expect_download() as kept_file:
             page.get_by_role("link", name="Keep this result").click()
         assert "How to repeat it" in Path(kept_file.value.path()).read_text()

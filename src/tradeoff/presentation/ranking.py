@@ -6,11 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tradeoff.decisions import Ranking, Rival
 from tradeoff.decisions.ranking import ALIKE
-from tradeoff.decisions.weighing import Options
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item, Vector
 from tradeoff.presentation.cards import amounts, changes
@@ -91,61 +88,6 @@ def share_words(share: float, ranked: Ranking) -> str:
 def loss_words(loss: float, ranked: Ranking) -> str:
     """Return a loss as a percentage; one that was estimated is never said to be nothing."""
     return chance(max(loss, 0.0 if ranked.drawn is None else 1e-9))
-
-
-@dataclass(frozen=True)
-class OptionRow:
-    """An alternative to be weighed freely."""
-
-    name: str
-    gains: tuple[float, ...]  # of the objectives that can be changed
-    told: str  # what it comes to
-    score: float = 0.0  # what it is worth, as a part of the best of these
-    recommended: bool = False
-
-
-@dataclass(frozen=True)
-class Weighing:
-    """Alternatives in the order of some weights, and the weights in whole per cent of the largest."""
-
-    objectives: tuple[str, ...]
-    weights: tuple[int, ...]
-    rows: tuple[OptionRow, ...]
-    basis: str
-
-
-def weighing(problem: Presentable, given: Options, recommended: Alternative, name: str, weights: Vector) -> Weighing:
-    """Return alternatives in the order of their worth for these weights, which are on all objectives.
-
-    ``name`` is what the recommended one is called.
-    """
-    relevant = [j for j, matters in enumerate(problem.matters) if matters]
-    others = [one for one in given.alternatives if one.plan != recommended.plan]
-    called = dict(zip(map(id, others), ranked_names(problem, [recommended, *others])[1:], strict=True))
-    names = [called.get(id(one), name) for one in given.alternatives]
-    gains = np.array([one.value[relevant] for one in given.alternatives])
-    mine = np.maximum(weights[relevant], 0.0)
-    worth = gains @ (mine if mine.sum() > 0 else np.ones(len(relevant)))
-    order = np.argsort(-worth, kind="stable").tolist()
-    rows = tuple(
-        OptionRow(
-            name=names[i],
-            gains=tuple(round(float(gain), 6) for gain in gains[i]),
-            told=", ".join(f"{row.name} {row.amount}" for row in amounts(problem, given.alternatives[i])),
-            score=float(worth[i] / max(worth.max(), 1e-300)),
-            recommended=bool(np.abs(given.alternatives[i].value - recommended.value).max() < 1e-9),
-        )
-        for i in order
-    )
-    largest = float(mine.max()) if len(mine) and mine.max() > 0 else 1.0
-    shown = tuple(round(100 * float(weight) / largest) for weight in mine)
-    if given.total is None:
-        basis = "Shown are plans that are best for some weights; plans that are nearly the same count as one."
-    elif given.total > len(rows):
-        basis = f"Shown are the {len(rows):,} of {given.total:,} that lose least on average by your answers."
-    else:
-        basis = ""
-    return Weighing(tuple(one_line(problem.objectives[j].name) for j in relevant), shown, rows, basis)
 
 
 def ranked_names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -19,16 +20,9 @@ from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
 from tradeoff.model import Vector
 from tradeoff.presentation.pareto import Picture, pareto_picture
-from tradeoff.presentation.ranking import (
-    RankingTable,
-    Weighing,
-    WhyNot,
-    ordinals,
-    ranking_table,
-    weighing,
-    why_not_words,
-)
+from tradeoff.presentation.ranking import RankingTable, WhyNot, ordinals, ranking_table, why_not_words
 from tradeoff.presentation.text import clipped, one_line
+from tradeoff.presentation.weighing import Weighing, weighing
 from tradeoff.problem import Presentable
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import shares_of
@@ -97,13 +91,16 @@ def ranking_for(problem: Presentable, interview: Interview) -> Ranking:
 
 
 def decision(problem: Presentable, interview: Interview, query: Mapping[str, str], shared: str = "") -> Decision:
-    """Return the part of a result page; ``query`` says what is asked about (why) and which weights are tried (w0, w1, ...)."""
+    """Return the part of a result page; ``query`` says what is asked about and what is tried.
+
+    ``why`` is a name, ``w0``, ``w1``, ... are weights and ``l0``, ``l1``, ... limits of the objectives that can be changed.
+    """
     known, numbers = _known_of(problem, interview), ordinals(interview)
     table = ranking_table(problem, known.ranked, numbers)
     asked, refused, told = query.get("why", "")[:LONGEST], "", None
     if asked:
         try:
-            with interview.thinking() if asked else nullcontext():
+            with interview.thinking():
                 rival = why_not(interview, asked, known.ranked)
             told = why_not_words(problem, rival, known.ranked, numbers, interview.recommendation.weights)
         except ArgumentError as error:
@@ -116,7 +113,14 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
         why_not=told,
         refused=refused[:1].upper() + refused[1:],
         picture=known.picture,
-        weighing=weighing(problem, known.options, recommended, table.rows[0].name, _tried(problem, interview, query)),
+        weighing=weighing(
+            problem,
+            known.options,
+            recommended,
+            table.rows[0].name,
+            _tried(problem, interview, query),
+            _limits(problem, query),
+        ),
         shared=shared,
     )
 
@@ -139,3 +143,14 @@ def _tried(problem: Presentable, interview: Interview, query: Mapping[str, str])
         weights[relevant] = [min(int(text), 100) for text in given]
         return weights
     return shares_of(interview.recommendation.weights)
+
+
+def _limits(problem: Presentable, query: Mapping[str, str]) -> dict[int, float]:
+    """Return the limits that a person tries, by the number of the objective; what is no number is none."""
+    found = {}
+    for i, j in enumerate(j for j, matters in enumerate(problem.matters) if matters):
+        with suppress(ValueError):
+            limit = float(query.get(f"l{i}", "")[:40])
+            if math.isfinite(limit):
+                found[j] = limit
+    return found
