@@ -209,13 +209,13 @@ def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], place
     return parts
 
 
-def _names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:
+def _names(problem: Presentable, alternatives: Sequence[Alternative], longest: int = NAME) -> list[str]:
     names = (
         plan_names(problem, *alternatives)
         if len(alternatives) == 2
         else tuple(plan_name(problem, one) for one in alternatives)
     )
-    return [clipped(name, NAME) for name in names]
+    return [clipped(name, longest) for name in names]
 
 
 def _key(beaten: int, marked: int) -> tuple[tuple[str, svg.Svg], ...]:
@@ -243,7 +243,7 @@ def _words(
         said[0] += f" and of {beaten:,} that another one beats"
     shown = [problem.objectives.index(across), problem.objectives.index(up)]
     for (_, outcome), name, role in zip(
-        marked, _names(problem, [a for a, _ in marked]), ("Recommended", "Runner-up"), strict=False
+        marked, _names(problem, [a for a, _ in marked], 3 * NAME), ("Recommended", "Runner-up"), strict=False
     ):
         told = ", ".join(
             f"{one_line(problem.objectives[j].name)} {amount(problem.objectives[j], float(outcome[j]))}" for j in shown

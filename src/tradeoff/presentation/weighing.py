@@ -10,7 +10,6 @@ import numpy as np
 from tradeoff.decisions.weighing import Options
 from tradeoff.model import Alternative, Vector
 from tradeoff.presentation.cards import amounts
-from tradeoff.presentation.numbers import amount
 from tradeoff.presentation.ranking import ranked_names
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
@@ -27,7 +26,6 @@ class Field:
     word: str  # "at most" or "at least"
     unit: str
     sign: int  # 1 where more is better
-    worst: str  # the worst that is possible, with its unit
     limit: float | None = None
 
 
@@ -107,9 +105,8 @@ def _fields(
     for j, weight in zip(relevant, weights.tolist(), strict=True):
         o = problem.objectives[j]
         word = "at least" if o.goal == "max" else "at most"
-        worst = amount(o, float(problem.nadir[j]))
         found.append(
-            Field(one_line(o.name), round(100 * weight / largest), word, one_line(o.unit), int(o.sign), worst, limits.get(j))
+            Field(one_line(o.name), round(100 * weight / largest), word, one_line(o.unit), int(o.sign), limits.get(j))
         )
     return tuple(found)
 
