@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +90,16 @@ class Catalogue(SingleChoice):
         self.reference.check(self.objectives)
         self.name, self.title, self.about = name, title or name, about
         self.notes = tuple(notes)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **options: Any) -> Catalogue:
+        """Return the catalogue of the rows of a pandas or polars data frame.
+
+        ``options`` are those of a table: ``objectives={"price": "min", "battery": "max"}``, ``name_column``, ``gaps``, ...
+        """
+        # Sources are built on problems, so this is looked up when it is called.
+        found: Catalogue = import_module("tradeoff.sources.tables.frames").from_frame(frame, **options)
+        return found
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"

@@ -58,6 +58,8 @@ OBJECTS = {
     ("networkx", "Graph"): "networks.reading.from_graph",
     ("gymnasium", "Env"): "environments.reading.from_environment",
     ("minari", "MinariDataset"): "tables.logged.from_minari",
+    ("pandas", "DataFrame"): "tables.frames.from_frame",
+    ("polars", "DataFrame"): "tables.frames.from_frame",
 }
 
 NAMES_OF_FILES = set(SUFFIXES.values()) | {"log"}
@@ -76,7 +78,8 @@ def load(source: object, **options: Any) -> AnyProblem:
     """Return the problem called ``source``.
 
     It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
-    an object of another library: a networkx graph, a gymnasium environment, anything with ``best(weights)``.
+    an object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
+    ``best(weights)``.
     ``options`` are the source's own; an unknown one is refused.
 
     >>> load("dependent")
@@ -168,8 +171,8 @@ def _reader_of_object(source: object) -> str:
     if callable(getattr(source, "best", None)):
         return "code.from_object"
     raise ArgumentError(
-        f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a networkx graph, a gymnasium "
-        "environment, or an object with best(weights)"
+        f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a pandas or polars frame, a networkx "
+        "graph, a gymnasium environment, or an object with best(weights)"
     )
 
 
