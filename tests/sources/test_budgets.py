@@ -350,7 +350,7 @@ def test_long_tables_that_are_not_toml_are_refused(tmp_path: Path, text: str) ->
 
 
 def test_readers_report_how_far_they_are(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("name,x,y\n" + "".join(f"{i},{i},{-i}\n" for i in range(10_000)))
+    (tmp_path / "a.csv").write_text("name,x (max),y (max)\n" + "".join(f"{i},{i},{-i}\n" for i in range(10_000)))
     said: list[tuple[str, int, int | None]] = []
     with reported_to(lambda *what: said.append(what)):
         tradeoff.load(tmp_path / "a.csv")
@@ -369,7 +369,7 @@ def test_readers_report_how_far_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e6, False)])
 def test_a_terminal_shows_a_bar_once_reading_takes_long(tmp_path: Path, patience: float, shown: bool) -> None:
-    (tmp_path / "long.csv").write_text("name,x,y\n" + "".join(f"{i},{i},{-i}\n" for i in range(50_000)))
+    (tmp_path / "long.csv").write_text("name,x (max),y (max)\n" + "".join(f"{i},{i},{-i}\n" for i in range(50_000)))
     program = f"""
         import sys
         sys.path[:0] = {[folder for folder in sys.path if folder]!r}

@@ -64,7 +64,8 @@ class Columns:
         if self.table.plain(index, None) is not None:
             return False
         return any(
-            isinstance(cell, str) and "," in cell and amount(cell, ",") is not None for cell in self.cells(index)
+            isinstance(cell, str) and "," in cell and any(amount(cell, mark) is not None for mark in ".,")
+            for cell in self.cells(index)
         )
 
     def written(self, index: int) -> Written | None:
@@ -96,10 +97,10 @@ class Columns:
         for row, cell in enumerate(cells):
             if values[row] is not None or not isinstance(cell, str) or kind_of(cell, self.mark) is not Kind.ALMOST:
                 continue
-            readings = {amount(cell, mark) for mark in ".,"} - {None}
-            if self.mark is None and len(readings) == 1:
-                values[row] = readings.pop()  # 1 299: the same with either mark
-            elif self.mark is None and len(readings) == 2:
+            point, comma = amount(cell, "."), amount(cell, ",")
+            if self.mark is None and point is not None and point == comma:
+                values[row] = point  # 1 299: the same with either mark
+            elif self.mark is None and (point is not None or comma is not None):
                 return Amounts(values, self._said(index, row, cell), shortened(original[row]))
         if self.table.separator == ";" and self.mark is None:
             # Where semicolons separate cells, commas are probably decimal marks, and points may separate thousands.

@@ -76,7 +76,8 @@ class GapRule:
     def __init__(self, value: object) -> None:
         self.everywhere: Gaps | None = None
         self.columns: dict[str, Gaps] = {}
-        pairs = {} if value is None else {"": value} if value in ("drop", "label") else parse_pairs("gaps", value)
+        plain = value is not None and not isinstance(value, Mapping) and ":" not in str(value)
+        pairs = {} if value is None else {"": str(value)} if plain else parse_pairs("gaps", value)
         for name, choice in pairs.items():
             if choice not in ("drop", "label"):
                 raise ArgumentError(f"gaps is {value!r}; it must be drop, label, or NAME:drop,NAME:label")

@@ -19,14 +19,14 @@ MOST_TITLES = 10  # lines that may stand above the heads
 _RULE = re.compile(r"\s*:?-{2,}:?\s*")  # what sets the head apart where cells are drawn with bars
 
 
-def separated_rows(path: Path, separator: object) -> tuple[Iterator[tuple[int, Sequence[object]]], str, list[str]]:
-    """Return the numbered rows of a text, its separator, and notes on how it was read."""
+def separated_rows(path: Path, separator: object) -> tuple[Iterator[tuple[int, Sequence[object]]], int, str, list[str]]:
+    """Return the numbered rows of a text, how many lines it has, its separator, and notes on how it was read."""
     text, notes = read_any_text(path, "leave out what would not be chosen")
     said, text = _said_separator(path, text)
     if path.suffix.lower() == ".tsv" and said is None:
         said = "\t"
     mark = _separator_option(separator) or said or _separator(path, text)
-    return _rows(path, text, mark), mark, notes
+    return _rows(path, text, mark), text.count("\n"), mark, notes
 
 
 def _rows(path: Path, text: str, mark: str) -> Iterator[tuple[int, Sequence[object]]]:
@@ -60,6 +60,8 @@ def _separator(path: Path, text: str) -> str:
     split = [mark for mark, rows in looked.items() if rows and len(rows[0]) > 1]
     if len(split) > 1:
         split = [mark for mark in split if _all_fit(path, text, mark)] or split
+    if len(split) > 1:  # a line is not a title if some separator makes it the head
+        split = [mark for mark in split if mark in _first_row(path, text)] or split
     if len(split) > 1:
         ways = [option("separator", name) for name, mark in NAMES.items() if mark in split and len(name) > 2]
         raise ProblemError(
@@ -76,6 +78,12 @@ def _beginning(path: Path, text: str, mark: str) -> list[Sequence[object]]:
     except ProblemError:
         return []
     return rows[title_rows(rows) :]
+
+
+def _first_row(path: Path, text: str) -> set[str]:
+    """Return the separators that split the very first row."""
+    first = {mark: next(iter(islice(_rows(path, text, mark), 1)), (0, []))[1] for mark in SEPARATORS}
+    return {mark for mark, row in first.items() if len(row) > 1}
 
 
 def _all_fit(path: Path, text: str, mark: str) -> bool:

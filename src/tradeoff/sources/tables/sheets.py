@@ -170,8 +170,8 @@ def read_sheet(
         raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; save it as .xlsx or .csv")
     if not is_text:
         return _parquet(path, leave_out)
-    rows, mark, notes = separated_rows(path, separator)
-    rows = tracked(_checked(rows, str(path)), f"Reading {path.name}", None)
+    rows, lines, mark, notes = separated_rows(path, separator)
+    rows = tracked(_checked(rows, str(path)), f"Reading {path.name}", lines)
     return _sheet(str(path), rows, "line", first=head_line, separator=mark, notes=notes)
 
 

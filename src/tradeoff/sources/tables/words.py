@@ -59,7 +59,11 @@ def proposed_goal(head: str) -> Literal["max", "min"] | None:
         return "min" if _LOW.search(head) else "max"
     for word in reversed(_words(head)):
         for goal, known in (("min", _LESS), ("max", _MORE)):
-            if word in known or any(len(k) >= _COMPOUND and word.endswith(k) for k in known):
+            if (
+                word in known
+                or word.removesuffix("s") in known
+                or any(len(k) >= _COMPOUND and word.endswith(k) for k in known)
+            ):
                 return goal  # type: ignore[return-value]
     return None
 

@@ -34,8 +34,11 @@ def _split(cell: object) -> tuple[str, str] | None:
     if not isinstance(cell, str) or len(cell) > LONGEST_NUMBER:
         return None
     found = _AMOUNT.fullmatch(cell.strip())
-    if found is None or (found["before"] and found["after"]) or not (found["before"] or found["after"]):
+    if found is None or not (found["before"] or found["after"]):
         return None
+    if found["before"] and found["after"]:
+        thousands = found["after"].lower() in ("k", "m", "bn")  # €50k
+        return (found["sign"] + found["number"].strip(), f"{found['after']} {found['before']}") if thousands else None
     out_of = _OUT_OF.fullmatch(found["after"] or "")
     unit = f"of {int(out_of[1])}" if out_of else (found["before"] or found["after"]).strip()
     return found["sign"] + found["number"].strip(), unit
