@@ -87,7 +87,8 @@ def gap(objective: Objective, one: float, other: float) -> str:
         unit += difference.adjusted()
     places = max(0, unit - (layout.unit - layout.places))
     written = _written(plain.scaleb(-unit), _Layout(unit, places, layout.grouped))
-    return _with_unit(written, GAP_UNITS.get(objective.unit, objective.unit))
+    rated = objective.unit.startswith("of ")  # "0.2 of 5 more" would be no sentence
+    return _with_unit(written, "" if rated else GAP_UNITS.get(objective.unit, objective.unit))
 
 
 class _Layout(NamedTuple):
