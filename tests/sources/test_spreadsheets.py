@@ -26,7 +26,7 @@ from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, load, sa
 from tradeoff.apps.cli.main import main
 from tradeoff.sources.tables import sheets, text
 from tradeoff.sources.tables.cells import amount, heading
-from tradeoff.sources.tables.dominance import AT_ONCE, undominated
+from tradeoff.problems.dominance import AT_ONCE, undominated
 
 LAPTOPS = """model,price [EUR] (min),battery [h] (max),weight [kg] (min),colour
 Alto,1199,14,1.2,grey

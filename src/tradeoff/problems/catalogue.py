@@ -41,6 +41,8 @@ class Catalogue(SingleChoice):
 
     kind = "catalogue"
     storable = True
+    limiter = "tradeoff.problems.limited_items.limited"
+    whole: Catalogue | None = None  # with the items that were left out because others beat them
 
     def __init__(
         self,
@@ -100,6 +102,14 @@ class Catalogue(SingleChoice):
         # Sources are built on problems, so this is looked up when it is called.
         found: Catalogue = import_module("tradeoff.sources.tables.frames").from_frame(frame, **options)
         return found
+
+    def subset(self, items: Indices) -> Catalogue:
+        """Return the catalogue of some of the items, by number."""
+        labels = {key: [texts[i] for i in items.tolist()] for key, texts in self.labels.items()}
+        return Catalogue(
+            self.values[items], self.objectives, [self.names[i] for i in items.tolist()], labels=labels,
+            reference=self.reference, name=self.name, title=self.title, about=self.about, notes=self.notes,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"

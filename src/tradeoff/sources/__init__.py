@@ -14,10 +14,11 @@ from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
@@ -80,11 +81,16 @@ def load(source: object, **options: Any) -> AnyProblem:
     It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
     an object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
     ``best(weights)``.
-    ``options`` are the source's own; an unknown one is refused.
+    ``options`` are the source's own; an unknown one is refused. ``limit`` ("price <= 500; balcony = yes", or a list) works
+    with every source that can keep limits.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
+    limits = options.pop("limit", None)
+    if limits is not None:
+        found = load(source, **options).limited(*split(limits))
+        return cast(AnyProblem, found)
     if not isinstance(source, str | Path):
         return _call(_built_in(_reader_of_object(source)), source, options)
     if isinstance(source, str) and source in examples():

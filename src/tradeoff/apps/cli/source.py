@@ -82,6 +82,8 @@ def words(name: str, value: str | bool) -> list[str]:
     >>> words("decimal", ","), words("keep_dominated", True), words("objectives", "price:min")
     (['--with', 'decimal=,'], ['--keep-dominated'], ['--objectives', 'price:min'])
     """
+    if name == "limit":
+        return [word for part in str(value).split(";") for word in ("--limit", part.strip())]
     if name in FLAGS and str(value).lower() == "true":
         return [f"--{name.replace('_', '-')}"]
     return [f"--{name}", str(value)] if name in NAMED else ["--with", f"{name}={value}"]
@@ -100,6 +102,13 @@ def problem_argument(command: Command) -> Command:
         "--objectives",
         metavar="NAME:min,NAME:max",
         help="The columns or attributes to use as objectives, and whether less or more is better.",
+    )
+    @click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="LIMIT",
+        help='What a plan must keep, such as "price <= 500" or "balcony = yes". Can be repeated.',
     )
     @click.option("--keep-dominated", is_flag=True, help="Keep items that another item beats on every objective.")
     @click.option(
@@ -122,6 +131,7 @@ def problem_argument(command: Command) -> Command:
     def run(
         problem: str,
         objectives: str | None,
+        limits: tuple[str, ...],
         keep_dominated: bool,
         renormalise: bool,
         others: tuple[str, ...],
@@ -133,6 +143,7 @@ def problem_argument(command: Command) -> Command:
         flags: dict[str, str | bool] = {"keep_dominated": True} if keep_dominated else {}
         flags |= {"renormalise": True} if renormalise else {}
         flags |= {"objectives": objectives} if objectives is not None else {}
+        flags |= {"limit": "; ".join(limits)} if limits else {}
         return command(source=Source(problem, options_from(others) | flags), **arguments)
 
     return run  # type: ignore[return-value]

@@ -9,12 +9,12 @@ import numpy as np
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Indices, Matrix
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.dominance import undominated
 from tradeoff.sources.messages import listing, option, shortened
 from tradeoff.sources.options import flag
 from tradeoff.sources.tables.cells import Kind, decimal_mark, heading, kind_of
 from tradeoff.sources.tables.columns import Amounts, Column, Columns, chosen_columns, clashes, numeric_columns
 from tradeoff.sources.tables.deciding import GapRule, Undecided, refuse
-from tradeoff.sources.tables.dominance import undominated
 from tradeoff.sources.tables.sheets import Sheet, choose, read_sheet
 from tradeoff.sources.tables.words import IDENTIFIERS, label_kind
 
@@ -77,21 +77,21 @@ def catalogue_of(
     names = _names(table, at, rows)
     values: Matrix = np.array([[found.values[row] for row in rows] for found in amounts], dtype=float).T
     aims = [column.objective for column in chosen]
-    kept: Indices = np.arange(len(rows))
-    if not keeps:
-        kept = np.flatnonzero(undominated(values, aims))
-        if len(kept) < len(rows):
-            notes.append(_dropped(len(rows) - len(kept), len(rows)))
     labels = {
-        table.headings[i].text: [texts[rows[row]] for row in kept.tolist()]
+        table.headings[i].text: [texts[row] for row in rows]
         for i in range(len(table.headings))
         if i not in taken and i != at
         for texts in [table.texts(i)]
         if any(texts)
     }
-    return Catalogue(
-        values[kept], aims, [names[row] for row in kept.tolist()], labels=labels, name=name, notes=notes
-    )  # fmt: skip
+    whole = Catalogue(values, aims, names, labels=labels, name=name, notes=notes)
+    kept: Indices = np.arange(len(rows)) if keeps else np.flatnonzero(undominated(values, aims))
+    if len(kept) == len(rows):
+        return whole
+    whole.notes = tuple(notes)
+    made = whole.subset(kept)
+    made.whole, made.notes = whole, (*notes, _dropped(len(rows) - len(kept), len(rows)))
+    return made
 
 
 def _settled(
