@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, load, save
 from tradeoff.apps.cli.main import main
+from tradeoff.problems.dominance import AT_ONCE, undominated
 from tradeoff.sources.tables import sheets, text
 from tradeoff.sources.tables.cells import amount, heading
-from tradeoff.problems.dominance import AT_ONCE, undominated
 
 LAPTOPS = """model,price [EUR] (min),battery [h] (max),weight [kg] (min),colour
 Alto,1199,14,1.2,grey

@@ -96,7 +96,7 @@ def parse_objectives(value: object) -> Goals:
             raise ArgumentError(f"the objectives {value!r} are not of the form NAME:min,NAME:max")
         if name in found:
             raise ArgumentError(f"the objective {name!r} is given twice; keep one of them")
-        found[name] = goal.strip() or None  # type: ignore[assignment]
+        found[name] = goal.strip() or None
     return found
 
 
