@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         StoreError,
         TooLargeError,
         TradeoffError,
+        UndecidedError,
     )
     from tradeoff.interview import Interview
     from tradeoff.model import (
@@ -85,6 +86,7 @@ _HOME = {
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
+    "UndecidedError": "errors",
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
@@ -131,6 +133,7 @@ __all__ = [
     "TooLargeError",
     "TradeoffError",
     "Trajectory",
+    "UndecidedError",
     "compress",
     "dilute",
     "examples",

@@ -70,7 +70,7 @@ def test_plot_and_report_write_files(logs: list[Path], tmp_path: Path) -> None:
     assert ET.parse(picture).getroot().tag.endswith("svg")
     done = run("report", LAPTOPS, *OBJECTIVES, str(logs[0]), "-o", str(page), "--title", "A laptop for Ann")
     assert done.exit_code == 0 and "A laptop for Ann" in page.read_text()
-    assert "objectives=price:min" in page.read_text()  # the command that makes it again
+    assert "price:min,battery:max" in page.read_text()  # the command that makes it again
     done = run("plot", "coffee", "-o", str(tmp_path / "missing" / "a.svg"))
     assert done.exit_code == 2 and "No such file or directory; choose another file" in done.stderr
 

@@ -104,9 +104,11 @@ def brute_verdict(interview: Interview, index: int) -> str:
         if answer is not None:
             s, row = answer.sign, question.difference
             answers.append(np.array([[*(s * row), -1.0]]) if s else np.array([[*row, 1.0], [*-row, 1.0]]))
-    for name, rows in (("possible", np.vstack([ahead, *answers])), ("ruled out", ahead)):
+    # It must be better than what is recommended; as good as all others is enough.
+    better = np.r_[mine - interview.recommendation.alternative.value, 0.0][None]
+    for name, rows in (("possible", np.vstack([better, ahead, *answers])), ("ruled out", np.vstack([better, ahead]))):
         done = linprog(
-            np.zeros(d + 1), A_ub=-rows, b_ub=np.full(len(rows), 1e-9), A_eq=[[1.0] * d + [0.0]], b_eq=[1.0],
+            np.zeros(d + 1), A_ub=-rows, b_ub=np.r_[-1e-6, np.full(len(rows) - 1, 1e-9)], A_eq=[[1.0] * d + [0.0]], b_eq=[1.0],
             bounds=[(0, None)] * d + [(0, 1)], options={"primal_feasibility_tolerance": 1e-10},
         )  # fmt: skip
         if done.x is not None:
@@ -132,7 +134,7 @@ def test_why_not_is_what_linear_programs_over_everything_say(seed: int, k: int, 
             weights = np.random.default_rng(0).dirichlet(np.ones(k), 300)
             others = np.array([one.value for one in rival.beaten_by])
             assert len(others) <= k
-            assert ((weights @ others.T).max(axis=1) > weights @ problem.gains[index]).all()
+            assert ((weights @ others.T).max(axis=1) >= weights @ problem.gains[index] - 1e-9).all()
         if rival.verdict in ("possible", "ruled out"):
             assert rival.weights.sum() == pytest.approx(1) and rival.weights.min() >= 0
             assert rival.weights @ problem.gains[index] >= (problem.gains @ rival.weights).max() - TOLERANCE

@@ -22,10 +22,11 @@ from tradeoff.strategies.polytope import half_spaces
 
 # recommended: it is what is recommended      same: it comes to the same
 # dominated: another one is at least as good in everything and better in something
-# never: no weights make it the best, because for any weights one of a few others is better
+# never: no weights make it better than all others, because for any weights one of a few others is at least as good
 # ruled out: the best for some weights, but for none that fit the answers      possible: also for some that fit
 Verdict = Literal["recommended", "same", "dominated", "never", "ruled out", "possible"]
 
+BETTER = 1e-6  # in gains: what is ahead by less is as good
 MOST_CUTS = 400  # alternatives that are compared with the one in question before it is given up
 
 
@@ -37,7 +38,9 @@ class Rival:
     recommended: Alternative
     verdict: Verdict
     loss: float  # the part of the best possible gain that it loses on average over all preferences still possible
-    beaten_by: tuple[Alternative, ...] = ()  # dominated: by this one; never: by one of these, whatever the weights
+    beaten_by: tuple[
+        Alternative, ...
+    ] = ()  # dominated: by this one; never: one of these is better, whatever the weights, or the only one as good
     weights: Vector | None = None  # for which it is the best: those nearest to what is known of the person
     answers: tuple[
         int, ...
@@ -94,6 +97,7 @@ class _Search:
         self.mine = alternative.value[preferences.relevant]
         self.others: list[Alternative] = []  # that it was compared with, best somewhere
         self.allowed = SAME + slack_of(problem)
+        self.ahead = self.mine  # by how much it is better than what is recommended
 
     def verdict(self, recommended: Alternative, ranked: Ranking) -> Rival:
         """Return what can be said of the alternative."""
@@ -108,12 +112,15 @@ class _Search:
         never = self._better_ones()
         if never is not None:
             return Rival(self.alternative, recommended, "never", loss, never)
+        self.ahead = self.mine - recommended.value[self.preferences.relevant]
+        wins = self._nearest(())
+        if wins is None:  # it is as good for some weights, and never better
+            return Rival(self.alternative, recommended, "never", loss, (recommended,))
         trusted = self.preferences.answers
-        weights = self._nearest(trusted)
-        if weights is not None:
-            return Rival(self.alternative, recommended, "possible", loss, weights=weights)
-        against = self._against(trusted)
-        return Rival(self.alternative, recommended, "ruled out", loss, weights=self._nearest(()), answers=against)
+        fitting = self._nearest(trusted)
+        if fitting is not None:
+            return Rival(self.alternative, recommended, "possible", loss, weights=fitting)
+        return Rival(self.alternative, recommended, "ruled out", loss, weights=wins, answers=self._against(trusted))
 
     def _dominating(self) -> Alternative | None:
         """Return the alternative that is at least as good in everything and better in something; the best of these."""
@@ -166,15 +173,16 @@ class _Search:
     def _nearest(self, answers: Answers) -> Vector | None:
         """Return the weights nearest to the estimate that fit these answers and make the alternative best; None: none do.
 
-        Nearest is by the sum of all changes, so that few of the weights change.
+        Nearest is by the sum of all changes, so that few of the weights change. It must be better than what is recommended:
+        on the border of what fits an answer, the two that were compared are often as good as each other.
         """
         d = self.preferences.d
         fits = [half_spaces(difference, sign) for _, difference, sign in answers]
         answered = np.vstack([np.zeros((0, d + 1)), *fits])
         # (w, e, |w - near|): the answers' rows, this alternative's rows, and what makes the last d absolute values
-        rows = np.hstack([answered, np.zeros((len(answered), d))])
+        rows = np.hstack([np.vstack([answered, np.r_[self.ahead, 0.0]]), np.zeros((len(answered) + 1, d))])
         apart = np.vstack([np.hstack([sign * np.eye(d), np.zeros((d, 1)), np.eye(d)]) for sign in (1.0, -1.0)])
-        bounds = np.r_[np.zeros(len(rows)), self.near, -self.near]
+        bounds = np.r_[np.zeros(len(answered)), BETTER, self.near, -self.near]
         for _ in range(MOST_CUTS):
             mine = np.hstack([self._compared(), np.zeros((len(self.others), d + 1))])
             limits = np.r_[bounds, np.full(len(mine), -SAME / 2)]

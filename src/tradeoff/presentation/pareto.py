@@ -19,8 +19,8 @@ from tradeoff.presentation.svg import number, text
 from tradeoff.presentation.text import clipped, one_line, text_width
 from tradeoff.problem import Presentable
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.dominance import undominated
 from tradeoff.sensitivity import shares_of
-from tradeoff.sources.tables.dominance import undominated
 
 WIDTH, HEIGHT = 520.0, 380.0  # letters are still read at 360 pixels
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 16.0, 30.0, 58.0

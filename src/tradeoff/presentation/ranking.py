@@ -188,9 +188,11 @@ def why_not_words(
             )
         case "never":
             others = [f"“{_names(problem, mine, one)[1]}”" for one in rival.beaten_by]
+            word, better = "best", f"one of {listed(others)} is better"
+            if len(others) == 1:
+                word, better = "only best", f"{others[0]} is at least as good"
             said.append(
-                f"It can never be the best, however much each thing matters to you: for any weights one of "
-                f"{listed(others)} is better. {LINEAR}"
+                f"It can never be the {word}, however much each thing matters to you: for any weights {better}. {LINEAR}"
             )
         case "ruled out":
             said.append(_needed(problem, rival, estimate))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,9 +41,8 @@ class Catalogue(SingleChoice):
 
     kind = "catalogue"
     storable = True
-    # Items that were left out because another one beats them: what they come to, by name. Nobody is asked about them, but
-    # people ask why they are not there.
-    beaten: Mapping[str, Sequence[float]] = {}
+    limiter = "tradeoff.problems.limited_items.limited"
+    whole: Catalogue | None = None  # with the items that were left out because others beat them
 
     def __init__(
         self,
@@ -91,6 +92,24 @@ class Catalogue(SingleChoice):
         self.reference.check(self.objectives)
         self.name, self.title, self.about = name, title or name, about
         self.notes = tuple(notes)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **options: Any) -> Catalogue:
+        """Return the catalogue of the rows of a pandas or polars data frame.
+
+        ``options`` are those of a table: ``objectives={"price": "min", "battery": "max"}``, ``name_column``, ``gaps``, ...
+        """
+        # Sources are built on problems, so this is looked up when it is called.
+        found: Catalogue = import_module("tradeoff.sources.tables.frames").from_frame(frame, **options)
+        return found
+
+    def subset(self, items: Indices) -> Catalogue:
+        """Return the catalogue of some of the items, by number."""
+        labels = {key: [texts[i] for i in items.tolist()] for key, texts in self.labels.items()}
+        return Catalogue(
+            self.values[items], self.objectives, [self.names[i] for i in items.tolist()], labels=labels,
+            reference=self.reference, name=self.name, title=self.title, about=self.about, notes=self.notes,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"
@@ -170,6 +189,14 @@ class Catalogue(SingleChoice):
     def _check_number(self, item: int) -> None:
         if not 0 <= item < len(self.names):
             raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
+
+    @cached_property
+    def beaten(self) -> Mapping[str, Sequence[float]]:
+        """What the items come to that were left out because others beat them, by name: people ask why they are not there."""
+        if self.whole is None:
+            return {}
+        rows = zip(self.whole.names, self.whole.values.tolist(), strict=True)
+        return {name: row for name, row in rows if name not in self._numbers}
 
     def details(self, plan: Plan) -> Details:
         """Return the labels of an item."""
