@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tradeoff.covering import cover, covering
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
+    from tradeoff.problems.coverage import Coverage
     from tradeoff.problems.mdp import MDP
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
@@ -58,6 +60,7 @@ _HOME = {
     "Catalogue": "problems.catalogue",
     "ConcaveUser": "users",
     "ContraryUser": "users",
+    "Coverage": "problems.coverage",
     "DriftingUser": "users",
     "Interview": "interview",
     "Item": "model",
@@ -84,6 +87,8 @@ _HOME = {
     "TradeoffError": "errors",
     "Trajectory": "model",
     "compress": "representation",
+    "cover": "covering",
+    "covering": "covering",
     "dilute": "problem",
     "examples": "sources",
     "load": "sources",
@@ -100,6 +105,7 @@ __all__ = [
     "Catalogue",
     "ConcaveUser",
     "ContraryUser",
+    "Coverage",
     "DriftingUser",
     "Interview",
     "Item",
@@ -126,6 +132,8 @@ __all__ = [
     "TradeoffError",
     "Trajectory",
     "compress",
+    "cover",
+    "covering",
     "dilute",
     "examples",
     "load",
