@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tradeoff.covering import cover, covering
+    from tradeoff.covering import cover
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -88,7 +88,6 @@ _HOME = {
     "Trajectory": "model",
     "compress": "representation",
     "cover": "covering",
-    "covering": "covering",
     "dilute": "problem",
     "examples": "sources",
     "load": "sources",
@@ -133,7 +132,6 @@ __all__ = [
     "Trajectory",
     "compress",
     "cover",
-    "covering",
     "dilute",
     "examples",
     "load",

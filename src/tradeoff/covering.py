@@ -17,14 +17,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Matrix, Vector
+from tradeoff.model import Alternative, Matrix, Vector
 from tradeoff.problem import ROUNDING, ScaledProblem, slack_of
 from tradeoff.problems.coverage import Coverage, Plans, Proof
+from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.rays import Skeleton, TooManyRays
 
 # Corners solved for in one call: several times the 16 that one pass over a model serves, so that threads and cards are
@@ -56,15 +59,45 @@ def cover(
     True
     """
     begin = time.monotonic()
-    for found in covering(problem, tolerance):
+    for found in better_coverages(problem, tolerance):
         if progress is not None:
             progress(found)
         if seconds is not None and time.monotonic() - begin >= seconds:
             break
-    return found
+    return prepared(found)
 
 
-def covering(problem: ScaledProblem, tolerance: float = 0.001) -> Iterator[Coverage]:
+def prepared(coverage: Coverage) -> Coverage:
+    """Return a coverage that also has the plans which the first questions of an interview compare."""
+    recorder = _Recorder(
+        coverage.model, coverage.plans, coverage.proof, coverage.guarantee, coverage.slack, coverage.signed
+    )
+    if any(coverage.matters):
+        bases_of(recorder).spanner()
+    signed = Plans(np.array(recorder.rows), np.array(recorder.values)) if recorder.rows else None
+    return Coverage(
+        coverage.model, coverage.plans, coverage.proof, coverage.guarantee, coverage.slack, signed or coverage.signed
+    )
+
+
+class _Recorder(Coverage):
+    """A coverage that notes the weights below 0 it is asked for, and their optima."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.rows: list[Vector] = []
+        self.values: list[Vector] = []
+
+    def best(self, weights: ArrayLike) -> list[Alternative]:
+        found = super().best(weights)
+        rows = np.asarray(weights, dtype=float)
+        for i in np.flatnonzero(self.has_negative(rows)).tolist():
+            self.rows.append(rows[i])
+            self.values.append(found[i].value)
+        return found
+
+
+def better_coverages(problem: ScaledProblem, tolerance: float = 0.001) -> Iterator[Coverage]:
     """Yield better and better coverages, each with a guarantee that holds, until one is within the tolerance."""
     if not (isinstance(tolerance, int | float) and LEAST_TOLERANCE <= tolerance < 1):
         raise ArgumentError(
@@ -72,7 +105,9 @@ def covering(problem: ScaledProblem, tolerance: float = 0.001) -> Iterator[Cover
             "less than 1, such as 0.001"
         )
     if not isinstance(problem, ScaledProblem):
-        raise ArgumentError(f"{type(problem).__name__} cannot be covered; derive it from tradeoff.problem.ScaledProblem")
+        raise ArgumentError(
+            f"{type(problem).__name__} cannot be covered; derive it from tradeoff.problem.ScaledProblem"
+        )
     search = _Search(problem.model if isinstance(problem, Coverage) else problem, float(tolerance))
     if isinstance(problem, Coverage):
         search.repeat(problem)
@@ -81,6 +116,13 @@ def covering(problem: ScaledProblem, tolerance: float = 0.001) -> Iterator[Cover
     yield search.coverage()
     while search.improve():
         yield search.coverage()
+
+
+@dataclass(frozen=True, eq=False)
+class _Optimum:
+    weights: Vector  # on the relevant objectives
+    value: Vector
+    most: float  # no plan is worth more
 
 
 class _Search:
@@ -93,7 +135,10 @@ class _Search:
         self.slack = slack_of(model)
         self.weights: list[Vector] = []  # of the plans at hand, on all objectives
         self.values: list[Vector] = []
-        self.solved: dict[bytes, tuple[Vector, float]] = {}  # by weights on the relevant objectives: themselves, and V
+        self.gains: Matrix = np.zeros((0, self.d))  # their values, of the relevant objectives
+        self.signed: Plans | None = None  # carried over from the coverage that is continued
+        self.solved: dict[bytes, _Optimum] = {}  # by weights on the relevant objectives
+        self.taken: set[bytes] = set()  # the weights of the plans at hand
         self.corners: Skeleton | None = None  # weights, then z
         self.full = False
 
@@ -105,12 +150,15 @@ class _Search:
         found = self._solve(alone)
         self._set_up()
         for weights, value in zip(alone, found, strict=True):
-            self._take(weights, value)
+            self._take_if_needed(weights, value)
 
     def repeat(self, coverage: Coverage) -> None:
         """Take the plans of a coverage in their order, which gives the same corners again, bit for bit."""
-        for weights, most in zip(coverage.proof.weights[:, self.relevant], coverage.proof.most.tolist(), strict=True):
-            self.solved[weights.tobytes()] = (weights, most)
+        self.signed, proof = coverage.signed, coverage.proof
+        for weights, value, most in zip(
+            proof.weights[:, self.relevant], proof.values, proof.most.tolist(), strict=True
+        ):
+            self.solved[weights.tobytes()] = _Optimum(weights, value, most)
         self._set_up()
         for weights, value in zip(coverage.plans.weights[:, self.relevant], coverage.plans.values, strict=True):
             self._take(weights, value)
@@ -119,7 +167,7 @@ class _Search:
         """Begin with all weights and every z that the best plan could be worth."""
         if self.d < 2:
             return  # one plan is the best for everybody
-        most = np.array([self.solved[row.tobytes()][1] for row in np.eye(self.d)])
+        most = np.array([self.solved[row.tobytes()].most for row in np.eye(self.d)])
         prism = Skeleton.prism(self.d, 2 * float(most.max()))  # a lid that no plan touches
         self.corners = replace(prism, above=np.concatenate([most, most]))
 
@@ -132,32 +180,39 @@ class _Search:
         regret, _ = self._missing()
         rows = np.flatnonzero(regret > self.tolerance)
         rows = rows[np.argsort(-regret[rows], kind="stable")]
-        chosen: dict[bytes, int] = {}
-        known = False
+        chosen: dict[bytes, int] = {}  # corners to solve for
+        known: list[bytes] = []  # those that were solved for, whose plan was not needed then
+        lowered = False
         for row in rows.tolist():
             key = _rounded(self.corners.rays[row, :-1]).tobytes()
-            if key in self.solved:
-                known |= self._lower(self.corners, row, key)
-            else:
+            if key not in self.solved:
                 chosen.setdefault(key, row)
-                if len(chosen) == BATCH:
-                    break
-        if not chosen:
-            return known
-        at = _rounded(self.corners.rays[list(chosen.values()), :-1])
-        found = self._solve(at)
+            else:
+                lowered |= self._lower(self.corners, row, key)
+                if key not in self.taken:
+                    known.append(key)
+            if len(chosen) + len(known) >= BATCH:
+                break
+        if chosen:
+            self._solve(_rounded(self.corners.rays[list(chosen.values()), :-1]))
         for key, row in chosen.items():
             self._lower(self.corners, row, key)
-        for weights, value in zip(at, found, strict=True):
-            worth = float((np.array(self.values)[:, self.relevant] @ weights).max())
-            if worth < (1 - self.tolerance) * (self.solved[weights.tobytes()][1] + ALLOWED) and not self.full:
-                self._take(weights, value)
-        return True
+        plans = len(self.values)
+        for key in [*known, *chosen]:
+            self._take_if_needed(self.solved[key].weights, self.solved[key].value)
+        return bool(chosen) or lowered or len(self.values) > plans
+
+    def _take_if_needed(self, weights: Vector, value: Vector) -> None:
+        """Take the best plan for some weights, unless those at hand are good enough for them."""
+        worth = float((self.gains @ weights).max(initial=-1.0))
+        most = self.solved[weights.tobytes()].most
+        if worth < (1 - self.tolerance) * (most + ALLOWED) and not self.full:
+            self._take(weights, value)
 
     def _lower(self, corners: Skeleton, row: int, key: bytes) -> bool:
         """Lower the bound at a corner that was solved for; return whether it was higher."""
         assert corners.above is not None
-        most = self.solved[key][1]
+        most = self.solved[key].most
         higher = bool(corners.above[row] > most)
         if higher:
             corners.above[row] = most
@@ -168,12 +223,14 @@ class _Search:
         found = [alternative.value for alternative in self.model.best(self._everywhere(at))]
         for weights, value in zip(at, found, strict=True):
             most = float(weights @ value[self.relevant]) + self.slack * float(weights.sum())
-            self.solved[weights.tobytes()] = (weights, most)
+            self.solved[weights.tobytes()] = _Optimum(weights, value, most)
         return found
 
     def _take(self, weights: Vector, value: Vector) -> None:
+        self.taken.add(weights.tobytes())
         self.weights.append(self._everywhere(weights[None])[0])
         self.values.append(value)
+        self.gains = np.vstack([self.gains, value[self.relevant]])
         if self.corners is None:
             return
         # z >= value @ w, halved so that it is of the size that the skeleton's tolerance is made for.
@@ -207,15 +264,17 @@ class _Search:
     def coverage(self) -> Coverage:
         """Return the plans at hand with what is proved about them."""
         if self.corners is None:
-            most = max((known for _, known in self.solved.values()), default=0.0) + ALLOWED
+            most = max((optimum.most for optimum in self.solved.values()), default=0.0) + ALLOWED
             gap = self.slack + ALLOWED
             guarantee = min(1.0, gap / most)
         else:
             shares, gaps = self._missing()
             guarantee, gap = float(shares.max()), float(gaps.max())
-        at = np.array([weights for weights, _ in self.solved.values()])
-        proof = Proof(self._everywhere(at), np.array([most for _, most in self.solved.values()]))
-        return Coverage(self.model, Plans(np.array(self.weights), np.array(self.values)), proof, guarantee, gap)
+        optima = list(self.solved.values())
+        at = self._everywhere(np.array([one.weights for one in optima]))
+        proof = Proof(at, np.array([one.value for one in optima]), np.array([one.most for one in optima]))
+        plans = Plans(np.array(self.weights), np.array(self.values))
+        return Coverage(self.model, plans, proof, guarantee, gap, self.signed)
 
 
 def _rounded(weights: Matrix) -> Matrix:

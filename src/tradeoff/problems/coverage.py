@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Alternative, Details, Lottery, Matrix, OptimalPolicy, Plan, Vector, frozen_array
 from tradeoff.problem import GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
+from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.selection import winners
 
+DIGITS = 11  # of the directions that are looked up
 AGREE = 1e-9  # a plan that is solved for again must have its stored gains up to this
 
 
@@ -33,31 +36,38 @@ class Plans:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What a guarantee rests on: the plans in the order they were taken, and the optima that were looked up.
-
-    From these the search goes on where it stopped, and anybody can check the guarantee again.
-    """
+    """What a guarantee rests on: the optima that were looked up. From them the search goes on where it stopped."""
 
     weights: Matrix  # [m, k]
+    values: Matrix  # [m, k] gains of the best plan found for them
     most: Vector  # [m]: no plan is worth more than this to such weights
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", frozen_array(self.weights))
-        object.__setattr__(self, "most", frozen_array(self.most))
+        for name in ("weights", "values", "most"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
 
 
 class Coverage(ScaledProblem):
     """The plans of a problem that are enough for everybody; made by ``tradeoff.cover``.
 
     For all weights >= 0 the best of the plans misses at most the share ``guarantee`` of the best possible gain, and at
-    most ``slack`` of gain if the weights sum to 1. Both are proved. Nothing is solved for such weights; only weights below 0,
-    which some strategies ask for, are passed on to the ``model``. It also shows and explains the plans.
+    most ``slack`` of gain if the weights sum to 1. Both are proved. Nothing is solved for such weights. Weights below 0, which
+    strategies ask for when they look for plans that differ much, are looked up in ``signed`` or passed on to the ``model``.
+    The model also shows and explains the plans.
     """
 
     kind = "coverage"
 
-    def __init__(self, model: ScaledProblem, plans: Plans, proof: Proof, guarantee: float, slack: float) -> None:
-        self.model, self.plans, self.proof = model, plans, proof
+    def __init__(
+        self,
+        model: ScaledProblem,
+        plans: Plans,
+        proof: Proof,
+        guarantee: float,
+        slack: float,
+        signed: Plans | None = None,
+    ) -> None:
+        self.model, self.plans, self.proof, self.signed = model, plans, proof, signed
         self.guarantee, self.slack = float(guarantee), float(slack)
         self.objectives, self.name, self.title, self.about = model.objectives, model.name, model.title, model.about
         self.has_paths, self.storable, self.places, self.roads = (
@@ -72,10 +82,25 @@ class Coverage(ScaledProblem):
     def notes(self) -> list[str]:  # type: ignore[override]
         """The notes of the model, and what the coverage guarantees."""
         count = len(self.plans.values)
-        most = f"{100 * self.guarantee:.3g}%"
         said = f"{count:,} plans were computed beforehand" if count > 1 else "1 plan was computed beforehand"
-        return [*self.model.notes, f"{said}; whatever matters, the best of them is proved to miss at most {most} of the "
-                "best possible gain, and the bounds that are stated allow for that"]  # fmt: skip
+        return [*self.model.notes, f"{said}; whatever matters, the best of them is proved to miss at most "
+                f"{self.guarantee_text} of the best possible gain, and the bounds that are stated allow for that"]  # fmt: skip
+
+    @property
+    def guarantee_text(self) -> str:
+        """The guarantee in percent, rounded up, so that what it says is true."""
+        percent = 100 * self.guarantee
+        unit = 10.0 ** (math.floor(math.log10(percent)) - 2)
+        return f"{math.ceil(percent / unit) * unit:.3g}%"
+
+    @property
+    def storable_model(self) -> MDP | Catalogue:
+        """The model, if it can be written to a file."""
+        if not isinstance(self.model, MDP | Catalogue) or not self.model.storable:
+            raise ProblemError(
+                f"the coverage of {self.name!r} cannot be written: its model exists only in this program"
+            )
+        return self.model
 
     @property
     def gain_scale(self) -> GainScale:
@@ -95,7 +120,7 @@ class Coverage(ScaledProblem):
         return {**self.model.extent, "plans": len(self.plans.values)}
 
     @property
-    def threads(self) -> int:  # type: ignore[override]
+    def threads(self) -> int:
         """How many threads the model may use."""
         return self.model.threads
 
@@ -111,7 +136,9 @@ class Coverage(ScaledProblem):
             return tuple(Alternative(v, OptimalPolicy(w)) for v, w in zip(values, weights, strict=True))
         found = self.model.best(weights)
         if np.abs(np.array([a.value for a in found]) - values).max() > AGREE:
-            raise ProblemError(f"the plans of the coverage of {self.name!r} are not those of its model; compile it again")
+            raise ProblemError(
+                f"the plans of the coverage of {self.name!r} are not those of its model; compile it again"
+            )
         return tuple(found)
 
     @cached_property
@@ -126,11 +153,32 @@ class Coverage(ScaledProblem):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best of the plans for each row of weights; rows with weights below 0 are solved by the model."""
         rows = weight_rows(weights, self.objectives)
-        signed = np.any(rows * self._relevant < 0, axis=1)
-        covered = winners(unit_rows(rows[~signed]) * self._relevant, self.plans.values, self._totals)
+        negative = self.has_negative(rows)
+        covered = winners(unit_rows(rows[~negative]) * self._relevant, self.plans.values, self._totals)
         chosen = iter([self.alternatives[i] for i in covered.tolist()])
-        solved = iter(self.model.best(rows[signed]) if signed.any() else [])
-        return [next(solved) if other else next(chosen) for other in signed.tolist()]
+        solved = iter(self._solved(rows[negative]))
+        return [next(solved) if below else next(chosen) for below in negative.tolist()]
+
+    def has_negative(self, rows: Matrix) -> NDArray[np.bool_]:
+        """Return which rows have a weight below 0 on an objective that can be changed."""
+        found: NDArray[np.bool_] = np.any(rows * self._relevant < 0, axis=1)
+        return found
+
+    def _solved(self, rows: Matrix) -> list[Alternative]:
+        """Return the best plans for weights of any sign: those that were solved for beforehand, or the model's."""
+        known = [self._signed.get(_key(row)) for row in rows]
+        missing = [i for i, alternative in enumerate(known) if alternative is None]
+        if missing:
+            for i, alternative in zip(missing, self.model.best(rows[missing]), strict=True):
+                known[i] = alternative
+        return known  # type: ignore[return-value]
+
+    @cached_property
+    def _signed(self) -> dict[bytes, Alternative]:
+        if self.signed is None or not isinstance(self.model, MDP):
+            return {}
+        pairs = zip(self.signed.weights, self.signed.values, strict=True)
+        return {_key(row): Alternative(value, OptimalPolicy(row)) for row, value in pairs}
 
     def show(self, alternative: Alternative, **options: Any) -> Lottery:
         """Return an alternative as the model shows it; its plan is solved for again if need be."""
@@ -156,3 +204,9 @@ class Coverage(ScaledProblem):
     def worse_than(self, alternative: Alternative) -> Alternative | None:
         """Return a real alternative that this one clearly beats in everything, or None if none is known."""
         return self.model.worse_than(alternative)
+
+
+def _key(row: Vector) -> bytes:
+    """Return by what weights are looked up: their direction, to so many digits that its optimum is the same to rounding."""
+    direction: Vector = np.round(row / np.abs(row).max(), DIGITS) + 0.0
+    return direction.tobytes()
