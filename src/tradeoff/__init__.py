@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         StoreError,
         TooLargeError,
         TradeoffError,
+        UndecidedError,
     )
     from tradeoff.interview import Interview
     from tradeoff.model import (
@@ -86,6 +87,7 @@ _HOME = {
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
+    "UndecidedError": "errors",
     "compress": "representation",
     "cover": "covering",
     "dilute": "problem",
@@ -130,6 +132,7 @@ __all__ = [
     "TooLargeError",
     "TradeoffError",
     "Trajectory",
+    "UndecidedError",
     "compress",
     "cover",
     "dilute",

@@ -132,7 +132,7 @@ class Coverage(ScaledProblem):
     def alternatives(self) -> tuple[Alternative, ...]:
         """The plans; an MDP's are solved for only when somebody looks at them."""
         weights, values = self.plans.weights, self.plans.values
-        if isinstance(self.model, MDP):
+        if self._by_weights:
             return tuple(Alternative(v, OptimalPolicy(w)) for v, w in zip(values, weights, strict=True))
         found = self.model.best(weights)
         if np.abs(np.array([a.value for a in found]) - values).max() > AGREE:
@@ -140,6 +140,11 @@ class Coverage(ScaledProblem):
                 f"the plans of the coverage of {self.name!r} are not those of its model; compile it again"
             )
         return tuple(found)
+
+    @property
+    def _by_weights(self) -> bool:
+        """Whether a plan is known by its weights alone; those of a subclass of MDP, such as one with limits, may not be."""
+        return type(self.model) is MDP
 
     @cached_property
     def _totals(self) -> Vector:
@@ -175,10 +180,14 @@ class Coverage(ScaledProblem):
 
     @cached_property
     def _signed(self) -> dict[bytes, Alternative]:
-        if self.signed is None or not isinstance(self.model, MDP):
+        if self.signed is None or not self._by_weights:
             return {}
         pairs = zip(self.signed.weights, self.signed.values, strict=True)
         return {_key(row): Alternative(value, OptimalPolicy(row)) for row, value in pairs}
+
+    def limited(self, *limits: str) -> ScaledProblem:
+        """Refuse: the plans are enough without the limits, not with them."""
+        raise ArgumentError(f"{self.name!r} was compiled without {'; '.join(limits)!r}; compile the problem with the limits")
 
     def show(self, alternative: Alternative, **options: Any) -> Lottery:
         """Return an alternative as the model shows it; its plan is solved for again if need be."""
