@@ -187,7 +187,9 @@ class Coverage(ScaledProblem):
 
     def limited(self, *limits: str) -> ScaledProblem:
         """Refuse: the plans are enough without the limits, not with them."""
-        raise ArgumentError(f"{self.name!r} was compiled without {'; '.join(limits)!r}; compile the problem with the limits")
+        raise ArgumentError(
+            f"{self.name!r} was compiled without {'; '.join(limits)!r}; compile the problem with the limits"
+        )
 
     def show(self, alternative: Alternative, **options: Any) -> Lottery:
         """Return an alternative as the model shows it; its plan is solved for again if need be."""
