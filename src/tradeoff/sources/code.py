@@ -56,7 +56,7 @@ def read_python(name: str, *, objectives: object = None, both_ways: object = Non
 def _remedy(error: ImportError, module: str) -> str:
     """Return what to do when a module, or something it imports, cannot be imported."""
     if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-        return "leave out the .py of the file name"
+        return "name a file in this folder, without its .py"
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         return f"{module!r} imports {error.name!r}: install it, or put it in this folder"
     return f"check what {module!r} imports"
