@@ -87,8 +87,8 @@ def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
     amounts = _amounts(graph, [o.name for o in objectives], names, notes)
     if names:
         notes.append(
-            f"scenarios {', '.join(f'{n} ({c:g})' for n, c in zip(names, chances, strict=True))}: drawn anew on every edge; "
-            "best and worst are averages"
+            f"scenarios {', '.join(f'{n} ({c:g})' for n, c in zip(names, chances, strict=True))}: drawn independently "
+            "on every edge; best and worst are averages"
         )
     network, hops = _on_the_way(graph, index, start, goal, amounts, chances, objectives, places, notes)
     problem = _routes(network, hops, objectives, asked.horizon, name, notes)
