@@ -1,4 +1,4 @@
-"""The compact form for large models: arrays and a JSON header in one .npz file. Nothing in it is ever executed."""
+"""The compact form for large models: arrays and a JSON header in one .npz file. Reading it never runs code from the file."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from tradeoff.sources.messages import shortened
 
 FORMAT = "tradeoff-npz/1"
 LAYER_ARRAYS = ("state_ptr", "action", "choice_ptr", "target", "prob", "reward", "branch_reward")
-# Arrays of a model hold pointers, which do not compress well: a file that unpacks to far more is malicious.
+# A model's arrays do not compress very well: a file that unpacks to far more than its size is malicious.
 SURELY_QUICK = 256 << 20
 MOST_PACKED = 200
-# What reading a damaged or malicious file may raise.
+# The exceptions that reading a damaged or malicious file may raise.
 DAMAGES = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, OSError, EOFError, ValueError, LookupError,
     TypeError, AttributeError, ArithmeticError, RuntimeError, SyntaxError,
@@ -86,7 +86,7 @@ def write(problem: Catalogue | MDP | Coverage, path: Path) -> None:
 
 
 def read(path: Path) -> Catalogue | MDP | Coverage:
-    """Return the problem in an .npz file that ``write`` made; everything is checked, sizes before anything is read."""
+    """Return the problem in an .npz file made by ``write``; everything is checked, and sizes before anything is read."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive, path)
@@ -103,7 +103,7 @@ def read(path: Path) -> Catalogue | MDP | Coverage:
 
 
 def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse a file whose arrays would not fit, or that say they are larger than what is stored."""
+    """Raise a ProblemError if the arrays would not fit into memory, or claim to be larger than what is stored."""
     members = archive.infolist()
     total = sum(member.file_size for member in members)
     packed = max(1, path.stat().st_size)
@@ -123,7 +123,7 @@ def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
             raise ProblemError(f"{path}: {member.filename} holds objects, which are never loaded")
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if size != stored:
-            raise ProblemError(f"{path}: {member.filename} says it has {size:,} bytes, but {stored:,} are stored")
+            raise ProblemError(f"{path}: {member.filename} claims to have {size:,} bytes, but {stored:,} are stored")
 
 
 def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
@@ -156,12 +156,12 @@ def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any) -> NDArray[Any]:
-    """Return an array as the kernels take it, or say that it is missing or of another type."""
+    """Return an array in the form the kernels need; raise a ProblemError if it is missing or of the wrong type."""
     if name not in arrays:
         raise ProblemError(f"the array {name!r} is missing; was the file made by this program?")
     array = arrays[name]
     if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, kind):
-        raise ProblemError(f"the array {name!r} has another type than {kind.__name__}; was it made by this program?")
+        raise ProblemError(f"the array {name!r} is not of type {kind.__name__}; was the file made by this program?")
     return np.ascontiguousarray(array)
 
 
@@ -189,7 +189,7 @@ def _layer(
     for name in LAYER_ARRAYS:
         if name != "branch_reward" or f"{name}_{number}" in arrays:
             parts[name] = _array(arrays, f"{name}_{number}", np.number)
-    # Differences of huge pointers could wrap round and look as if they increased.
+    # Differences of huge pointers could overflow, so that decreasing pointers would seem to increase.
     for name in ("state_ptr", "choice_ptr"):
         if parts[name].min(initial=0) < 0:
             raise ProblemError(f"the pointers {name}_{number} of the model are negative; is the file damaged?")
@@ -199,7 +199,7 @@ def _layer(
 
 
 def _check_header(header: Mapping[str, Any]) -> None:
-    """Raise a ProblemError that names the entry of the header which is missing or not what it must be."""
+    """Raise a ProblemError that names the first missing or wrong entry of the header."""
     is_mdp = header.get("kind") == "mdp"
     checks = COMMON | (MDP_ONLY if is_mdp else CATALOGUE_ONLY)
     for name, (check, expected) in checks.items():
@@ -217,7 +217,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
 
 
 def is_text(value: object) -> bool:
-    """Return whether this is a text."""
+    """Return whether this is a string."""
     return isinstance(value, str)
 
 
@@ -232,7 +232,7 @@ def is_amount(value: object) -> bool:
 
 
 def is_list(value: object, check: Callable[[object], bool] = is_text, length: int | None = None) -> bool:
-    """Return whether this is a list of what is asked for, which is texts."""
+    """Return whether this is a list of such values, by default strings."""
     return (
         isinstance(value, list | tuple)
         and len(value) == (len(value) if length is None else length)
@@ -241,7 +241,7 @@ def is_list(value: object, check: Callable[[object], bool] = is_text, length: in
 
 
 def is_table(value: object, check: Callable[[object], bool]) -> bool:
-    """Return whether this is a table of what is asked for."""
+    """Return whether this is a table of such values."""
     return isinstance(value, dict) and all(map(check, value.values()))
 
 
@@ -271,7 +271,7 @@ COMMON: Checks = {
 }
 CATALOGUE_ONLY: Checks = {
     "names": (is_list, "a list of strings"),
-    "labels": (lambda value: is_table(value, is_list), "a table of lists of texts"),
+    "labels": (lambda value: is_table(value, is_list), "a table of lists of strings"),
 }
 MDP_ONLY: Checks = {
     "horizon": (is_count, "a whole number"),
