@@ -407,6 +407,7 @@ class Reason(StrEnum):
     PROBABLY_UNNOTICED = "probably nothing is better by more than the person would notice"
     PROBABLY_EITHER = "probably nothing is better by more than the target or by more than the person would notice"
     NOTHING_TO_ASK = "there is nothing new left to ask"
+    NOT_SURER = "half as many questions again as usual did not make it surer"
     TOO_MANY = "that many questions were not enough to be sure"
     EARLY = "stopped early"
 
@@ -416,8 +417,8 @@ class Recommendation:
     """What is recommended, and how much can be said for it.
 
     Three levels of certainty are never blurred. ``likely_regret`` is the mean of the relative regret for a person who
-    answers as this one did, and ``likely_worst`` is "very likely" not exceeded: by at most 5% of the people whose answers
-    are wrong as often as the strategy allows for. ``regret_bound`` is the certificate: the share of the best possible gain
+    answers as this one did, and ``likely_worst`` is "very likely" not exceeded: by at most 5% of the people with one linear
+    preference, noise and slips allowed for. ``regret_bound`` is the certificate: the share of the best possible gain
     that may be lost at most, for every preference consistent with the answers (without the ``doubtful`` ones).
     ``robust_bound`` is the same if any one more of the answers were wrong. They are None if a strategy cannot tell. All
     regrets are relative to gains over the reference.
@@ -436,6 +437,7 @@ class Recommendation:
     unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
+    fits: bool = True  # whether one set of weights, however noisily applied, explains the answers; else nothing is likely
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many questions are still to come, this one included
 

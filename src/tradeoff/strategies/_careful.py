@@ -1,7 +1,8 @@
 """For people: real questions, and every answer may be wrong.
 
-A belief in which each answer is wrong with a small probability decides what to ask and when to stop. An answer that is
-more likely wrong than right is set aside and reported as doubtful; the certificate is that of the other answers.
+A belief in which answers are noisy, and sometimes wrong or no longer meant, decides what to ask, when to stop and what is
+said to be likely. An answer that is more likely wrong than right is set aside and reported as doubtful; the certificate is
+that of the other answers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tradeoff.strategies.choosing import (
     easiest,
     entropy,
     information,
-    predicted,
+    value_of_asking,
 )
 from tradeoff.strategies.consistency import ConsistentSet
 from tradeoff.strategies.elicitation import (
@@ -38,17 +39,18 @@ from tradeoff.strategies.elicitation import (
     first_state,
     recommendation,
 )
+from tradeoff.strategies.earlier import Prior, mixture_of
+from tradeoff.strategies.sampling import PEOPLE, Mixture
 
-# All constants were chosen by hand on random catalogues with 0%, 5% and 10% wrong answers (benchmarks/questions.py);
-# there is no record of the values tried.
-LAPSE = 0.08  # how often a person is assumed to answer what they do not mean, when questions are chosen,
-STATED_LAPSE = 0.2  # and when it is said how good the recommendation is: up to so many wrong answers, that holds
+# All constants were chosen by hand on random catalogues and on the people of benchmarks/people.py.
 CONFIDENCE = 0.95  # of the belief must be content with the recommendation,
-PATIENCE = 2  # as many times in a row;
+PATIENCE = 2  # as many times in a row, the last time after a question that could have changed it;
 OVERWHELMING = 0.99  # of the belief being content is enough at once
+LONGEST = 1.5  # times the questions that people without noise need: then it is said how sure it is, and no more is asked
 DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
-LOOKED_UP = 100  # particles whose optimum is looked up before the asking may end
+LOOKED_UP = 100  # particles whose optimum is looked up before the asking may end,
+LOOKED_UP_FIRST = 300  # and before the first question, when anybody may want anything
 NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
 WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
@@ -56,15 +58,21 @@ ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong
 # to 4,520 states of interviews on the bundled problems. It was at most 2 off in 87 of 100 of them.
 LEFT_AT_LEAST, LEFT_PER_BIT = 1.4, 2.4
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
+VALUE = 3.0  # and what a recommendation that is better by all of the best possible gain
+TIE_BREAK = 1e-3  # of the other questions, where a question is only to confirm
 
 
-def careful(problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0) -> Strategy:
+def careful(
+    problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0, prior: Prior | None = None
+) -> Strategy:
     """Return the strategy for people, who make mistakes; it stops when the recommendation is very likely good enough.
 
-    ``lotteries`` allows questions about an alternative that comes only with some probability.
+    ``lotteries`` allows questions about an alternative that comes only with some probability. ``prior`` is what is supposed
+    of the person before the first answer, as ``learn_prior`` returns it; certificates never use it.
     """
     check_settings(problem, target)
-    return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed))
+    mixture = mixture_of(prior, problem)
+    return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed, mixture))
 
 
 @dataclass(frozen=True)
@@ -82,13 +90,17 @@ class InformationChooser:
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
         questionable = np.flatnonzero(belief.chance_wrong(state.differences, state.kinds) > QUESTIONABLE)
         pool = self._with_questionable(state, pool, questionable)
-        lapse = belief.lapse
-        answers = predicted(belief, pool.differences).astype(np.float64) * (1 - 1.5 * lapse) + lapse / 2
-        slips = float(entropy(np.array([1 - lapse, lapse / 2, lapse / 2])))
+        answers = belief.answers(pool.differences)
         told = information(answers, cover(belief.content(candidates, self.target)))
-        scores = told + SURPRISE * np.maximum(entropy(answers.mean(axis=1)) - slips, 0.0)
+        about_anything = entropy(answers.mean(axis=1)) - entropy(answers).mean(axis=0)
+        learned = told + SURPRISE * about_anything
+        value = value_of_asking(answers, belief.regrets(candidates))
+        # Nearly sure, it tests itself: what is asked last is what would change the recommendation if that were wrong.
+        scores = value + TIE_BREAK * learned if state.content_in_row else learned + VALUE * value
+        if len(state.answers) % 2:  # who favours one side favours neither alternative
+            pool = pool.turned
         fresh = self._not_asked(state, pool, questionable)
-        if not fresh.any() or scores[fresh].max() < WORTHLESS:
+        if not fresh.any() or learned[fresh].max() < WORTHLESS:
             return None
         return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
 
@@ -125,16 +137,18 @@ class Careful:
     certifier: Certifier
     chooser: InformationChooser
     seed: int
+    prior: Mixture | None = None
 
     @property
     def identity(self) -> Hashable:
         """What tells this approach with its settings from others."""
-        return "careful", self.chooser.target, self.chooser.lotteries, self.seed
+        return "careful", self.chooser.target, self.chooser.lotteries, self.seed, self.prior
 
     def begin(self) -> State:
         """Return the state before any reply."""
-        belief = Belief.prior(self.certifier.d, LAPSE, self.seed)
-        return first_state(self.problem, self.certifier, belief, _least_expected_regret)
+        belief = Belief.prior(self.certifier.d, PEOPLE, self.seed, self.prior)
+        state = first_state(self.problem, self.certifier, belief, _least_expected_regret, LOOKED_UP_FIRST)
+        return replace(state, enough=LONGEST * self._expected_left(state))
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
@@ -158,7 +172,7 @@ class Careful:
         target = self.chooser.target
         if state.content_in_row >= PATIENCE or (not state.answers and state.certificate.resolvable <= target):
             return Reason.PROBABLY_EITHER
-        return None
+        return Reason.NOT_SURER if len(state.answers) >= state.enough else None
 
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
@@ -166,7 +180,7 @@ class Careful:
 
     def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return what is likely best, with all three levels of certainty."""
-        told = Belief.posterior(state.differences, state.kinds, STATED_LAPSE, self.seed)
+        told = state.belief
         if complete:  # regrets are against the candidates
             state = replace(state, candidates=self.certifier.look_up(state.candidates, told, LOOKED_UP))
         made = recommendation(self.problem, self.certifier, state, told, self.chooser.target, reason, complete)

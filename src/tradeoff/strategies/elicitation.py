@@ -58,6 +58,7 @@ class State:
     belief: Belief
     consistent: ConsistentSet
     certificate: Certificate
+    enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
 
     @cached_property
@@ -203,11 +204,14 @@ def _key_after(turn: Turn, question: Question, reply: Reply, foreign: bool) -> b
 Pick = Callable[[Belief, Candidates], int]
 
 
-def first_state(problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None) -> State:
+def first_state(
+    problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None, look_up: int = 24
+) -> State:
     """Return the state before any reply: everybody is possible."""
     spanner = bases_of(problem).spanner().alternatives
     candidates = Candidates.none(certifier.objectives, certifier.relevant).with_found(spanner)
     everything = ConsistentSet.everything(certifier.d, RAY_LIMIT)
+    candidates = certifier.look_up(candidates, belief, look_up)
     certificate, candidates = certify(certifier, belief, everything, candidates, pick)
     return State((), frozenset(), frozenset(), candidates, belief, everything, certificate)
 

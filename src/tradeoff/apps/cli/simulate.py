@@ -31,6 +31,8 @@ PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
+@click.option("--people", default="exact", show_default=True, metavar="KIND",
+              help="How the users answer, such as slips-10, logistic-10, tired or changing-5; an unknown kind lists all.")  # fmt: skip
 @click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
 @click.option(
     "--seed", default=0, show_default=True, metavar="N", help="Random seed; user i depends only on the seed and i."
@@ -49,6 +51,7 @@ def simulate(
     strategy: str,
     options: tuple[str, ...],
     error_rate: float,
+    people: str,
     max_questions: int | None,
     seed: int,
     jobs: int | None,
@@ -75,7 +78,7 @@ def simulate(
         with progress_bar() as progress:
             run = population.simulate(
                 loaded, users, precision=precision, strategy=strategy, error_rate=error_rate, seed=seed,
-                max_questions=max_questions, jobs=jobs, out=out, progress=progress, **given,
+                max_questions=max_questions, people=people, jobs=jobs, out=out, progress=progress, **given,
             )  # fmt: skip
         if plot is not None:
             plot_results(run.results, run.baseline(), plot, heading(run, loaded.title))
@@ -138,6 +141,7 @@ def heading(run: Population, title: str) -> str:
     used = run.settings
     options = "".join(f", {name} {value}" for name, value in used.options.items())
     slips = f", {100 * used.error_rate:g}% wrong answers" if used.error_rate else ""
+    slips += f", people of the kind {used.people}" if used.people != "exact" else ""
     return f"{title}: {len(run):,} users, strategy {used.strategy}{options}, precision {100 * used.precision:g}%{slips}"
 
 
