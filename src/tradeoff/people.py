@@ -153,7 +153,9 @@ class Person:
     0.0
     """
 
-    def __init__(self, problem: Problem, weights: ArrayLike, kind: Kind, seed: int, later: ArrayLike | None = None) -> None:
+    def __init__(
+        self, problem: Problem, weights: ArrayLike, kind: Kind, seed: int, later: ArrayLike | None = None
+    ) -> None:
         """``later`` are the weights of those who change their minds, for what they choose in the end."""
         self.kind, self._random = kind, np.random.default_rng(seed)
         self.before = self.taste = Taste(problem, weights, kind.shape)

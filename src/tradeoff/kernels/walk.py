@@ -4,9 +4,9 @@ A particle is a person: weights on the simplex, traits (the logarithms of precis
 that their present mind gave. Margins of answers are linear along a line, so a point on it costs one multiply-add per answer,
 not one per answer and weight.
 
-What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal" if
-what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with F((-m - e) / s);
-and with a small probability, the lapse, one of the answers that they do not mean.
+What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal"
+if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
+F((-m - e) / s); and with a small probability, the lapse, one of the answers that they do not mean.
 """
 
 import math
@@ -72,10 +72,14 @@ def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     Who had to place one above the other (kind 2) and feels no difference did so by chance.
     """
     if kind == 2:
-        above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (1.0 + math.exp(-(margin - precision) / noise))
+        above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (
+            1.0 + math.exp(-(margin - precision) / noise)
+        )
         return 0.5 * ((1.0 - lapse) * above + lapse)
     if kind == 0:
-        meant = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) - 1.0 / (1.0 + math.exp(-(margin - precision) / noise))
+        meant = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) - 1.0 / (
+            1.0 + math.exp(-(margin - precision) / noise)
+        )
     else:
         meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
     return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
@@ -167,9 +171,7 @@ def along_others(
         for j in range(d):
             slack[q] += differences[q, j] * w[j]
             slope[q] += differences[q, j] * direction[j]
-    least = line_density(
-        w, direction, traits, rise, slack, slope, kinds, since, 0.0, coefficients, powers, logs, there
-    )
+    least = line_density(w, direction, traits, rise, slack, slope, kinds, since, 0.0, coefficients, powers, logs, there)
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
@@ -218,7 +220,10 @@ def one_weight(
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         moved = 1.0 / (1.0 + math.exp(-(scale + t)))
-        if one_density(w, j, moved, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs) >= least:
+        if (
+            one_density(w, j, moved, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs)
+            >= least
+        ):
             for i in range(d):
                 w[i] = moved if i == j else w[i] * (1.0 - moved) / (1.0 - x)
             return

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.strategies.cache import Candidates
-from tradeoff.strategies.sampling import Answering, Mixture, Particles, chances, consistent, posterior_particles
+from tradeoff.strategies.sampling import (
+    Answering,
+    Mixture,
+    Particles,
+    chances,
+    consistent,
+    log_likelihood,
+    posterior_particles,
+)
 
 # Particles. Chosen by hand: 300 give the same advice as 1,000 on random catalogues, in a third of the time.
 PARTICLES = 300
@@ -30,9 +38,11 @@ class Belief:
     random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
 
     @classmethod
-    def prior(cls, d: int, answering: Answering, seed: int, mixture: Mixture | None = None) -> Belief:
-        """Return the belief before any answer."""
-        return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), answering, seed, mixture)
+    def prior(
+        cls, d: int, answering: Answering, seed: int, mixture: Mixture | None = None, count: int = PARTICLES
+    ) -> Belief:
+        """Return the belief before any answer, with ``count`` particles; the first answer leaves as many as usual."""
+        return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), answering, seed, mixture, count)
 
     @classmethod
     def posterior(
@@ -58,7 +68,7 @@ class Belief:
         """Return the belief after ``new`` more answers; all answers are given, the new ones last."""
         random = deepcopy(self.random)
         moved = posterior_particles(
-            differences, kinds, len(self.weights), random, self.particles, len(kinds) - new, answering=self.answering,
+            differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
             prior=self.mixture,
         )  # fmt: skip
         return Belief(*moved, self.answering, self.mixture, random)
@@ -94,3 +104,14 @@ class Belief:
         """Return for each answer how likely it is not what the person means."""
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
+
+    def surprise(self, differences: Matrix, kinds: NDArray[np.int64]) -> float:
+        """Return by how many nats the answers were less likely than answers of such people are on average.
+
+        That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
+        """
+        answers = self.answers(differences)
+        expected = np.sum(answers * np.log(answers), axis=0)
+        found = log_likelihood(self.particles, differences, kinds)
+        counts = np.arange(len(kinds)) >= self.since[:, None]  # those of the present mind
+        return float(np.mean(np.sum((expected - found) * counts, axis=1)))

@@ -92,7 +92,9 @@ def _fitted(logs: Matrix, d: int, seed: int) -> Mixture:
     particle = -logsumexp(before, axis=-1)  # a particle was drawn with the usual prior, which EM takes out again
     best, best_score = usual, -np.inf
     for types in range(1, min(MOST_TYPES, people) + 1):
-        mixture, likelihood = _expectation_maximisation(logs, particle, types, usual, np.random.default_rng([seed, types]))
+        mixture, likelihood = _expectation_maximisation(
+            logs, particle, types, usual, np.random.default_rng([seed, types])
+        )
         score = likelihood - 0.5 * types * (d + 1) * np.log(people)
         if score > best_score:
             best, best_score = mixture, score
@@ -103,7 +105,7 @@ def _expectation_maximisation(
     logs: Matrix, particle: Matrix, types: int, usual: Mixture, rng: np.random.Generator
 ) -> tuple[Mixture, float]:
     """Return a mixture of so many types and the usual prior, and the logarithm of how likely all answers are with it."""
-    people, _, d = logs.shape
+    people = len(logs)
     outsiders = max(OUTSIDERS, UNSEEN / (people + UNSEEN))
     parameters = 10 * _spread_out(np.exp(logs).mean(axis=1), types, rng) + 0.1
     shares = np.full(types, (1 - outsiders) / types)

@@ -33,8 +33,8 @@ FRESH = 24  # particles whose optimum is looked up after every answer: rays alon
 # An importance anywhere from below the first to above the second number is called open in a good recommendation.
 OPEN_IMPORTANCE = (0.02, 0.3)
 # Of the belief: what so many particles agree on is called very likely, and may be wrong for 1 person in 20. It is less than
-# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/calibration.py).
-VERY_LIKELY = 0.97
+# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/people.py).
+VERY_LIKELY = 0.98
 # A runner-up differs by at least this much of some objective's range: nearly the same plan again would tell nothing.
 DIFFERENT = 0.02
 
@@ -205,7 +205,7 @@ Pick = Callable[[Belief, Candidates], int]
 
 
 def first_state(
-    problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None, look_up: int = 24
+    problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None, look_up: int = FRESH
 ) -> State:
     """Return the state before any reply: everybody is possible."""
     spanner = bases_of(problem).spanner().alternatives

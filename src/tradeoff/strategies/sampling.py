@@ -16,7 +16,17 @@ from tradeoff.errors import ArgumentError
 from tradeoff.kernels.walk import FLOOR, mover
 from tradeoff.strategies.polytope import checked_answers
 
-__all__ = ["PEOPLE", "SLIPS", "Answering", "Mixture", "Particles", "chances", "consistent", "log_likelihood", "posterior_particles"]
+__all__ = [
+    "PEOPLE",
+    "SLIPS",
+    "Answering",
+    "Mixture",
+    "Particles",
+    "chances",
+    "consistent",
+    "log_likelihood",
+    "posterior_particles",
+]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -151,9 +161,9 @@ def posterior_particles(
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
 
-    ``start`` are particles for the first ``seen`` answers, such as an earlier result: then only the new answers cost
-    anything. For each new answer particles are drawn again in proportion to its likelihood and then take ``moves``
-    rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
+    ``start`` are particles for the first ``seen`` answers, such as an earlier result, as many as there may be: then only the
+    new answers cost anything. For each new answer particles are drawn again in proportion to its likelihood and then take
+    ``moves`` rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
     particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
     each leaves the posterior as it is, so more rounds only mean more independent particles.
 
@@ -174,7 +184,7 @@ def posterior_particles(
         traits = rng.uniform(low, high, (n, len(low)))
         since = np.zeros(n, dtype=np.int64)
     else:
-        picked = np.arange(n) * len(start.weights) // n
+        picked = np.arange(n) * len(start.weights) // n if seen == len(kind) else slice(None)
         weights = np.maximum(np.array(start.weights, np.float64)[picked], FLOOR)
         weights /= weights.sum(axis=1, keepdims=True)
         traits = np.clip(np.log(np.stack([start.precision, start.noise, start.lapse], axis=1)[picked]), low, high)
@@ -186,7 +196,7 @@ def posterior_particles(
         newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
         likelihood = np.cumsum(np.exp(newest))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
-        drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
+        drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
         others, other_traits = weights[drawn], traits[drawn]
         weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(

@@ -32,7 +32,7 @@ PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
               help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
 @click.option("--people", default="exact", show_default=True, metavar="KIND",
-              help="How the users answer, such as slips-10, logistic-10, tired or changing-5; an unknown kind lists all.")  # fmt: skip
+              help="How the users answer: slips-10, logistic-10, tired, changing-5, ...; a wrong one lists all.")  # fmt: skip
 @click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
 @click.option(
     "--seed", default=0, show_default=True, metavar="N", help="Random seed; user i depends only on the seed and i."
