@@ -50,18 +50,15 @@ def normal(state: Any) -> Any:
 @helper
 def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
     """Return the logarithm of the prior density of weights with these logarithms: of a mixture of Dirichlets."""
-    largest = -np.inf
+    largest, total = -np.inf, 0.0
     for c in range(coefficients.shape[0]):
         value = coefficients[c]
         for j in range(logs.shape[0]):
             value += powers[c, j] * logs[j]
-        largest = max(largest, value)
-    total = 0.0
-    for c in range(coefficients.shape[0]):
-        value = coefficients[c]
-        for j in range(logs.shape[0]):
-            value += powers[c, j] * logs[j]
-        total += math.exp(value - largest)
+        if value > largest:
+            total, largest = total * math.exp(largest - value) + 1.0, value
+        else:
+            total += math.exp(value - largest)
     return largest + math.log(total)
 
 

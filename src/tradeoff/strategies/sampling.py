@@ -157,7 +157,7 @@ def posterior_particles(
     *,
     answering: Answering = SLIPS,
     prior: Mixture | None = None,
-    moves: int = 12,
+    moves: int = 8,
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
 
