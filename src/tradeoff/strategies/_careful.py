@@ -43,14 +43,17 @@ from tradeoff.strategies.elicitation import (
 from tradeoff.strategies.sampling import PEOPLE, Mixture
 
 # All constants were chosen by hand on random catalogues and on the people of benchmarks/people.py.
-CONFIDENCE = 0.9  # of the belief must be content with the recommendation,
+CONFIDENCE = 0.93  # of the belief must be content with the recommendation,
 PATIENCE = 2  # as many times in a row, the last time after a question that could have changed it;
-OVERWHELMING = 0.97  # of the belief being content is enough at once
+OVERWHELMING = 0.98  # of the belief being content is enough at once
 # Questions that people without noise need: so many per objective and per bit that is open at first, fitted to interviews on the
 # bundled problems and random catalogues; 2 off on average. Whoever needs half as many again hears how sure it is, and is asked
 # no more: more questions would help less than they cost.
 USUAL_PER_OBJECTIVE, USUAL_PER_BIT = 1.0, 2.0
 LONGEST = 1.5
+# Of the belief, where it is not content: whoever it does not know yet may be less like what it supposes. Most of those whose
+# preferences are not linear are among them.
+VERY_LIKELY_IF_OPEN = 0.99
 MISFIT = 1.5  # nats: if the answers were less likely than they should have been by this factor, no weights explain them
 DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
@@ -66,7 +69,7 @@ ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong
 # to 4,520 states of interviews on the bundled problems. It was at most 2 off in 87 of 100 of them.
 LEFT_AT_LEAST, LEFT_PER_BIT = 1.4, 2.4
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
-VALUE = 300.0  # and what a recommendation that is better by all of the best possible gain
+VALUE = 30.0  # and what a recommendation that is better by all of the best possible gain
 TIE_BREAK = 1e-3  # what a bit is worth where a question is to confirm
 
 
@@ -93,7 +96,8 @@ class InformationChooser:
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         belief, candidates = state.belief, state.candidates
-        numbers = contenders(state.certificate, belief, candidates, belief.regrets(candidates), self.target)
+        regrets = belief.regrets(candidates)
+        numbers = contenders(state.certificate, belief, candidates, regrets, self.target)
         alternatives = [candidates.alternatives[i] for i in numbers]
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
         if len(state.answers) % 2:  # who favours one side favours neither alternative
@@ -107,7 +111,7 @@ class InformationChooser:
         told = information(answers, cover(belief.content(candidates, self.target)))
         about_anything = entropy(answers.mean(axis=1)) - entropy(answers).mean(axis=0)
         learned = told + SURPRISE * about_anything
-        value = value_of_asking(answers, belief.regrets(candidates))
+        value = value_of_asking(answers, regrets)
         scores = value + TIE_BREAK * learned if confirming else learned + VALUE * value
         fresh = self._not_asked(state, pool, questionable)
         if not fresh.any() or learned[fresh].max() < WORTHLESS:
@@ -194,7 +198,8 @@ class Careful:
         belief, trusted = state.belief, state.consistent.trusted
         if complete:  # regrets are against the candidates
             state = replace(state, candidates=self.certifier.look_up(state.candidates, belief, LOOKED_UP))
-        made = recommendation(self.problem, self.certifier, state, belief, self.chooser.target, reason, complete)
+        sure = VERY_LIKELY if state.content_in_row else VERY_LIKELY_IF_OPEN
+        made = recommendation(self.problem, self.certifier, state, belief, self.chooser.target, reason, complete, sure)
         if belief.surprise(state.differences, state.kinds) > MISFIT:  # then the belief is about nobody
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):

@@ -233,8 +233,12 @@ def recommendation(
     target: float,
     reason: Reason,
     complete: bool,
+    sure: float = VERY_LIKELY,
 ) -> Recommendation:
-    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``."""
+    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``.
+
+    What ``sure`` of the belief agrees on is called very likely.
+    """
     certificate, candidates, empty = state.certificate, state.candidates, state.consistent.empty
     mine = belief.regrets(candidates, certifier.slack)[:, certificate.number]
     likely = float(mine.mean())
@@ -252,7 +256,7 @@ def recommendation(
         complete=complete and not empty,
         regret_bound=None if empty else certificate.bound,
         likely_regret=likely,
-        likely_worst=max(float(np.quantile(mine, VERY_LIKELY)), likely),  # a few large regrets can make the mean larger
+        likely_worst=max(float(np.quantile(mine, sure)), likely),  # a few large regrets can make the mean larger
         importance=importance,
         unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
         runner_up=_runner_up(state),
