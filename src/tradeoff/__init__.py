@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
     from tradeoff.sources import examples, load, save
+    from tradeoff.strategies.earlier import learn_prior
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
@@ -86,6 +87,7 @@ _HOME = {
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
+    "learn_prior": "strategies.earlier",
     "load": "sources",
     "represent": "representation",
     "save": "sources",
@@ -128,6 +130,7 @@ __all__ = [
     "compress",
     "dilute",
     "examples",
+    "learn_prior",
     "load",
     "represent",
     "save",

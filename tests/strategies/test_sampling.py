@@ -14,7 +14,7 @@ from tradeoff.strategies import sampling
 from tradeoff.strategies.sampling import (
     PEOPLE,
     Answering,
-    Mixture,
+    Dirichlets,
     Particles,
     consistent,
     log_likelihood,
@@ -29,7 +29,7 @@ MODELS = {
 }
 
 
-def drawn(n: int, d: int, answering: Answering, mixture: Mixture, rng: np.random.Generator) -> Particles:
+def drawn(n: int, d: int, answering: Answering, mixture: Dirichlets, rng: np.random.Generator) -> Particles:
     low, high = answering.ranges
     traits = np.exp(rng.uniform(low, high, (n, 3)))
     return Particles(mixture.draw(n, rng), *traits.T, np.zeros(n, dtype=np.int64))
@@ -44,7 +44,7 @@ def quantiles(values, chances, shares):
 def test_particles_follow_the_posterior(model: str) -> None:
     """Importance sampling with many draws from the prior is the brute force: no moves, no resampling, no slices."""
     rng = np.random.default_rng(len(model))
-    answering, mixture = MODELS[model], Mixture((0.3, 0.7), ((1.0, 1.0, 1.0), (2.0, 0.5, 4.0)))
+    answering, mixture = MODELS[model], Dirichlets((0.3, 0.7), ((1.0, 1.0, 1.0), (2.0, 0.5, 4.0)))
     differences = rng.normal(size=(6, 3)) * 0.5
     kinds = np.sign(differences @ [0.2, 0.1, 0.7]).astype(np.int64)
     kinds[0], kinds[3] = -kinds[0], 0
@@ -73,7 +73,7 @@ def test_particles_follow_the_posterior(model: str) -> None:
 
 def test_chances_sum_to_one_and_two_sides_are_alike() -> None:
     rng = np.random.default_rng(0)
-    some = drawn(50, 4, PEOPLE, Mixture.usual(4), rng)
+    some = drawn(50, 4, PEOPLE, Dirichlets.usual(4), rng)
     differences = rng.normal(size=(9, 4)) * 0.1
     there, back = sampling.chances(some, differences), sampling.chances(some, -differences)
     assert_allclose(there.sum(axis=0), 1.0, atol=1e-12)

@@ -30,7 +30,7 @@ from tradeoff.strategies.choosing import (
     value_of_asking,
 )
 from tradeoff.strategies.consistency import ConsistentSet
-from tradeoff.strategies.earlier import Prior, mixture_of
+from tradeoff.strategies.earlier import Prior, dirichlets_of
 from tradeoff.strategies.elicitation import (
     VERY_LIKELY,
     State,
@@ -40,7 +40,7 @@ from tradeoff.strategies.elicitation import (
     first_state,
     recommendation,
 )
-from tradeoff.strategies.sampling import PEOPLE, Mixture
+from tradeoff.strategies.sampling import PEOPLE, Dirichlets
 
 # All constants were chosen by hand on random catalogues and on the people of benchmarks/people.py.
 CONFIDENCE = 0.93  # of the belief must be content with the recommendation,
@@ -82,7 +82,7 @@ def careful(
     of the person before the first answer, as ``learn_prior`` returns it; certificates never use it.
     """
     check_settings(problem, target)
-    mixture = mixture_of(prior, problem)
+    mixture = dirichlets_of(prior, problem)
     return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed, mixture))
 
 
@@ -151,7 +151,7 @@ class Careful:
     certifier: Certifier
     chooser: InformationChooser
     seed: int
-    prior: Mixture | None = None
+    prior: Dirichlets | None = None
 
     @property
     def identity(self) -> Hashable:

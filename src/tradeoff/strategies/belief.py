@@ -12,7 +12,7 @@ from tradeoff.model import Matrix, Vector
 from tradeoff.strategies.cache import Candidates
 from tradeoff.strategies.sampling import (
     Answering,
-    Mixture,
+    Dirichlets,
     Particles,
     chances,
     consistent,
@@ -34,12 +34,12 @@ class Belief:
     lapse: Vector  # [PARTICLES]
     since: NDArray[np.int64]  # [PARTICLES]: the first answer of their present mind
     answering: Answering
-    mixture: Mixture | None  # what weights were supposed before any answer; None for the usual
+    mixture: Dirichlets | None  # what weights were supposed before any answer; None for the usual
     random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
 
     @classmethod
     def prior(
-        cls, d: int, answering: Answering, seed: int, mixture: Mixture | None = None, count: int = PARTICLES
+        cls, d: int, answering: Answering, seed: int, mixture: Dirichlets | None = None, count: int = PARTICLES
     ) -> Belief:
         """Return the belief before any answer, with ``count`` particles; the first answer leaves as many as usual."""
         return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), answering, seed, mixture, count)
@@ -51,7 +51,7 @@ class Belief:
         kinds: NDArray[np.int64],
         answering: Answering,
         seed: int,
-        mixture: Mixture | None = None,
+        mixture: Dirichlets | None = None,
         count: int = PARTICLES,
     ) -> Belief:
         """Return the belief after all of these answers, worked out anew with ``count`` particles."""

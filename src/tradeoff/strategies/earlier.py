@@ -18,7 +18,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer, Matrix, Question, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.sampling import PEOPLE, Mixture, posterior_particles
+from tradeoff.strategies.sampling import PEOPLE, Dirichlets, posterior_particles
 
 # A share and a Dirichlet parameter per objective, for each part of a mixture: plain numbers, as a log's header holds them.
 Prior: TypeAlias = tuple[tuple[float, tuple[float, ...]], ...]
@@ -58,14 +58,14 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, see
         rng = np.random.default_rng([seed, number])
         found = posterior_particles(differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE)
         clouds.append(np.log(found.weights))
-    mixture = _fitted(np.array(clouds), d, seed) if clouds else Mixture.usual(d)
+    mixture = _fitted(np.array(clouds), d, seed) if clouds else Dirichlets.usual(d)
     everything = np.ones((len(mixture.shares), len(problem.objectives)))
     everything[:, relevant] = mixture.parameters
     rows = zip(np.round(mixture.shares, 9), np.round(everything, DIGITS), strict=True)
     return tuple((float(share), tuple(row.tolist())) for share, row in rows)
 
 
-def mixture_of(prior: Any, problem: Problem) -> Mixture | None:
+def dirichlets_of(prior: Any, problem: Problem) -> Dirichlets | None:
     """Return a prior, as it was given or read from a log, for the objectives that can be changed; None for the usual."""
     if prior is None:
         return None
@@ -81,13 +81,13 @@ def mixture_of(prior: Any, problem: Problem) -> Mixture | None:
             f"as learn_prior returns it; {prior!r:.120} was given"
         )
     shares, rows = zip(*parts, strict=True)
-    return Mixture(tuple(shares), tuple(tuple(row[j] for j in relevant) for row in rows))
+    return Dirichlets(tuple(shares), tuple(tuple(row[j] for j in relevant) for row in rows))
 
 
-def _fitted(logs: Matrix, d: int, seed: int) -> Mixture:
+def _fitted(logs: Matrix, d: int, seed: int) -> Dirichlets:
     """Return the mixture that fits clouds of particles [people, particles, d], given as logarithms, best for their number."""
     people = len(logs)
-    usual = Mixture.usual(d)
+    usual = Dirichlets.usual(d)
     before = _densities(logs, np.array(usual.parameters)) + np.log(usual.shares)
     particle = -logsumexp(before, axis=-1)  # a particle was drawn with the usual prior, which EM takes out again
     best, best_score = usual, -np.inf
@@ -102,8 +102,8 @@ def _fitted(logs: Matrix, d: int, seed: int) -> Mixture:
 
 
 def _expectation_maximisation(
-    logs: Matrix, particle: Matrix, types: int, usual: Mixture, rng: np.random.Generator
-) -> tuple[Mixture, float]:
+    logs: Matrix, particle: Matrix, types: int, usual: Dirichlets, rng: np.random.Generator
+) -> tuple[Dirichlets, float]:
     """Return a mixture of so many types and the usual prior, and the logarithm of how likely all answers are with it."""
     people = len(logs)
     outsiders = max(OUTSIDERS, UNSEEN / (people + UNSEEN))
@@ -123,7 +123,7 @@ def _expectation_maximisation(
             _dirichlet(mean, start) if n > 0.5 else start for mean, start, n in zip(means, parameters, count, strict=True)
         ])  # fmt: skip
     everything = (*shares, *(share * outsiders for share in usual.shares))
-    return Mixture(everything, (*map(tuple, parameters.tolist()), *usual.parameters)), likelihood
+    return Dirichlets(everything, (*map(tuple, parameters.tolist()), *usual.parameters)), likelihood
 
 
 def _densities(logs: Matrix, parameters: Matrix) -> Matrix:

@@ -20,7 +20,7 @@ __all__ = [
     "PEOPLE",
     "SLIPS",
     "Answering",
-    "Mixture",
+    "Dirichlets",
     "Particles",
     "chances",
     "consistent",
@@ -36,14 +36,14 @@ PLACED = 2  # the kind of a comparison in which one had to be placed above the o
 NO_NOISE = 1e-9  # a noise scale at which nobody errs
 
 
-class Mixture(NamedTuple):
+class Dirichlets(NamedTuple):
     """A mixture of Dirichlet distributions of weights: the share of each part, and its parameters, one per weight."""
 
     shares: tuple[float, ...]
     parameters: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def usual(cls, d: int) -> Mixture:
+    def usual(cls, d: int) -> Dirichlets:
         """Return what is supposed of anybody: Dirichlet(1) or Dirichlet(0.3), evenly."""
         return cls((0.5, 0.5), ((1.0,) * d, (SPARSE,) * d))
 
@@ -156,7 +156,7 @@ def posterior_particles(
     seen: int = 0,
     *,
     answering: Answering = SLIPS,
-    prior: Mixture | None = None,
+    prior: Dirichlets | None = None,
     moves: int = 8,
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
@@ -176,7 +176,7 @@ def posterior_particles(
     d = difference.shape[1]
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
-    prior = Mixture.usual(d) if prior is None else prior
+    prior = Dirichlets.usual(d) if prior is None else prior
     low, high = answering.ranges
     if start is None:
         seen = 0
