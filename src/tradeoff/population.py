@@ -66,8 +66,7 @@ class Settings:
 def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Person:
     """Return simulated user number ``index``: weights Dirichlet(1), scaled so that their best alternative is worth 1.
 
-    With that scale their precision is relative: 0.01 is 1% of the best that this user can get. With ``people`` other than
-    exact, the user has the habits and the shape of taste of that kind.
+    With that scale their precision is relative: 0.01 is 1% of the best that this user can get. ``people`` is their kind.
     """
     taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
     weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
