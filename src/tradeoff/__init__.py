@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         StoreError,
         TooLargeError,
         TradeoffError,
+        UndecidedError,
     )
     from tradeoff.interview import Interview
     from tradeoff.model import (
@@ -84,6 +85,7 @@ _HOME = {
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
+    "UndecidedError": "errors",
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
@@ -127,6 +129,7 @@ __all__ = [
     "TooLargeError",
     "TradeoffError",
     "Trajectory",
+    "UndecidedError",
     "compress",
     "dilute",
     "examples",
