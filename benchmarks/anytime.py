@@ -58,18 +58,23 @@ Score = Callable[[Matrix, Matrix, NDArray[np.intp]], NDArray[np.float64]]
 
 def eubo(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the expected worth of the better of each two; ``shares[M, K]`` are of each particle's best."""
-    return np.maximum(shares[:, pairs[:, 0]], shares[:, pairs[:, 1]]).mean(axis=0)
+    found: NDArray[np.float64] = np.maximum(shares[:, pairs[:, 0]], shares[:, pairs[:, 1]]).mean(axis=0)
+    return found
 
 
 def evoi(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the expected worth of the recommendation after each answer; ``answers[3, M, Q]``."""
-    return sum((shares.T @ answer).max(axis=0) for answer in answers) / len(shares)
+    found: NDArray[np.float64] = np.sum([(shares.T @ answer).max(axis=0) for answer in answers], axis=0) / len(shares)
+    return found
 
 
 def mutual_information(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return what each answer tells about the person."""
     mean = answers.mean(axis=1)
-    return (answers * np.log(answers)).sum(axis=0).mean(axis=0) - (mean * np.log(mean)).sum(axis=0)
+    found: NDArray[np.float64] = (answers * np.log(answers)).sum(axis=0).mean(axis=0) - (mean * np.log(mean)).sum(
+        axis=0
+    )
+    return found
 
 
 LEARNERS: dict[str, Score] = {"EUBO": eubo, "EVOI": evoi, "mutual information": mutual_information}
@@ -116,7 +121,8 @@ def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Genera
 
 def careful(problem: Catalogue, who: Person) -> list[float]:
     """Return the regrets after each answer to ``careful``; what it recommends in the end stays."""
-    running, found = start("careful", problem), []
+    running = start("careful", problem)
+    found: list[float] = []
     try:
         step = next(running)
         while len(found) <= ANSWERS:

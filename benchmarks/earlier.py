@@ -65,7 +65,8 @@ def asked(
 ) -> tuple[list[Record], Recommendation, float]:
     """Return the answers of one person, what is recommended, and its regret."""
     who = Person(problem, weights, KINDS["exact"], seed=0)
-    running, records = start("careful", problem, prior=prior), []
+    running = start("careful", problem, prior=prior)
+    records: list[Record] = []
     try:
         step = next(running)
         while True:

@@ -208,4 +208,5 @@ def posterior_particles(
 
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
-    return Particles(weights, *np.exp(traits).T, since)
+    precision, noise, lapse = np.exp(traits).T
+    return Particles(weights, precision, noise, lapse, since)
