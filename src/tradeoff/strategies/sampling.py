@@ -52,7 +52,8 @@ class Dirichlets(NamedTuple):
         parts = rng.choice(len(self.shares), n, p=np.array(self.shares) / sum(self.shares))
         gammas = rng.standard_gamma(np.array(self.parameters)[parts])
         weights: Matrix = np.maximum(gammas / np.maximum(gammas.sum(axis=1, keepdims=True), 1e-300), FLOOR)
-        return weights / weights.sum(axis=1, keepdims=True)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
 
     def terms(self) -> tuple[Vector, Matrix]:
         """Return the logarithm of each part's coefficient, and the powers of the weights in its density."""
