@@ -167,19 +167,25 @@ class Person:
     @property
     def weights(self) -> Vector:
         """The weights that count in the end."""
-        weights: Vector = self.taste.weights
+        weights: Vector = self.now.weights
         return weights
+
+    @property
+    def now(self) -> Taste:
+        """The present taste: nobody can know of a mind that is changed after the last answer."""
+        after = self.kind.habits.changes_after
+        return self.taste if after is None or self.asked > after else self.before
 
     def regret(self, alternative: Alternative) -> float:
         """Return the share of what the best is worth to this person that they lose with this one."""
-        lost = 1.0 - self.taste(alternative.value)
+        lost = 1.0 - self.now(alternative.value)
         return 0.0 if abs(lost) <= SAME else lost
 
     def __call__(self, question: Question) -> Answer:
         """Return what this person answers."""
         habits, random = self.kind.habits, self._random
-        changed = habits.changes_after is None or self.asked >= habits.changes_after
-        gap = (self.taste if changed else self.before).gap(question, habits.precision)
+        self.asked += 1
+        gap = self.now.gap(question, habits.precision)
         least = habits.precision
         meant = said = _verdict(gap, least)
         if habits.uneven:
@@ -193,9 +199,8 @@ class Person:
             said = _verdict(gap + habits.favours_first, least)
         if random.random() < habits.flips:
             said = said.swapped
-        if random.random() < habits.slips + habits.tiring * self.asked:
+        if random.random() < habits.slips + habits.tiring * (self.asked - 1):
             said = OTHER_ANSWERS[said][random.integers(2)]
-        self.asked += 1
         self.errors += said is not meant
         return said
 

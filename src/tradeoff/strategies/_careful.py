@@ -1,7 +1,7 @@
 """For people: real questions, and every answer may be wrong.
 
 A belief in which answers are noisy, and sometimes wrong or no longer meant, decides what to ask, when to stop and what is
-said to be likely. An answer that is more likely wrong than right is set aside and reported as doubtful; the certificate is
+said to be likely. An answer that is probably wrong is set aside and reported as doubtful; the certificate is
 that of the other answers.
 """
 
@@ -55,7 +55,7 @@ LONGEST = 1.5
 # preferences are not linear are among them.
 VERY_LIKELY_IF_OPEN = 0.99
 MISFIT = 1.5  # nats: if the answers were less likely than they should have been by this factor, no weights explain them
-DOUBTFUL = 0.5  # an answer more likely wrong than this is set aside
+DOUBTFUL = 0.6  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
 REPEATED = 0.03  # and one more likely wrong than this, where a question is to confirm
 LOOKED_UP = 100  # particles whose optimum is looked up before the asking may end,
