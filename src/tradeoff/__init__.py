@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tradeoff.covering import cover
+    from tradeoff.decisions import group, ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -42,10 +44,12 @@ if TYPE_CHECKING:
     )
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
+    from tradeoff.problems.coverage import Coverage
     from tradeoff.problems.mdp import MDP
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
+    from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
     from tradeoff.strategies.earlier import learn_prior
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
@@ -60,6 +64,7 @@ _HOME = {
     "Catalogue": "problems.catalogue",
     "ConcaveUser": "users",
     "ContraryUser": "users",
+    "Coverage": "problems.coverage",
     "DriftingUser": "users",
     "Interview": "interview",
     "Item": "model",
@@ -87,12 +92,17 @@ _HOME = {
     "Trajectory": "model",
     "UndecidedError": "errors",
     "compress": "representation",
+    "cover": "covering",
     "dilute": "problem",
     "examples": "sources",
+    "group": "decisions",
     "learn_prior": "strategies.earlier",
     "load": "sources",
+    "ranking": "decisions",
     "represent": "representation",
     "save": "sources",
+    "what_if": "sensitivity",
+    "why_not": "decisions",
 }
 
 __all__ = [
@@ -104,6 +114,7 @@ __all__ = [
     "Catalogue",
     "ConcaveUser",
     "ContraryUser",
+    "Coverage",
     "DriftingUser",
     "Interview",
     "Item",
@@ -131,12 +142,17 @@ __all__ = [
     "Trajectory",
     "UndecidedError",
     "compress",
+    "cover",
     "dilute",
     "examples",
+    "group",
     "learn_prior",
     "load",
+    "ranking",
     "represent",
     "save",
+    "what_if",
+    "why_not",
 ]
 
 

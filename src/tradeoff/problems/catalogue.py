@@ -23,11 +23,9 @@ from tradeoff.model import (
     Vector,
     frozen_array,
 )
-from tradeoff.problem import SAME, GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
+from tradeoff.problem import GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
 from tradeoff.problems.choice import SingleChoice
-
-# Scores of this many items x weights are formed at a time: 32 MB.
-SCORES_AT_ONCE = 1 << 22
+from tradeoff.problems.selection import winners
 
 
 class Catalogue(SingleChoice):
@@ -138,27 +136,7 @@ class Catalogue(SingleChoice):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
         rows = unit_rows(weight_rows(weights, self.objectives))
-        chunk = max(1, SCORES_AT_ONCE // len(self.gains))
-        chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
-        return [self._item(i) for part in chunks for i in self._winners(part).tolist()]
-
-    def _winners(self, rows: Matrix) -> Indices:
-        """Return the index of the best item per row."""
-        # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
-        tolerance = SAME * np.abs(rows).sum(axis=1)
-        rough = rows @ self.gains.T
-        row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
-        # The last digit of the product above may depend on the size of the batch, so it only narrows the choice down. The
-        # scores that decide are added up in one fixed order: a row's winner does not depend on the batch it is in.
-        scores = np.zeros(len(row))
-        for j in range(rows.shape[1]):
-            scores += self.gains[item, j] * rows[row, j]
-        best = np.maximum.reduceat(scores, np.searchsorted(row, np.arange(len(rows))))
-        tied = scores >= (best - tolerance)[row]
-        row, item = row[tied], item[tied]
-        order = np.lexsort((item, -self._totals[item], row))
-        winners: Indices = item[order][np.searchsorted(row[order], np.arange(len(rows)))]
-        return winners
+        return [self._item(i) for i in winners(rows, self.gains, self._totals).tolist()]
 
     @cached_property
     def _totals(self) -> Vector:
@@ -189,6 +167,14 @@ class Catalogue(SingleChoice):
     def _check_number(self, item: int) -> None:
         if not 0 <= item < len(self.names):
             raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
+
+    @cached_property
+    def beaten(self) -> Mapping[str, Sequence[float]]:
+        """What the items come to that were left out because others beat them, by name: people ask why they are not there."""
+        if self.whole is None:
+            return {}
+        rows = zip(self.whole.names, self.whole.values.tolist(), strict=True)
+        return {name: row for name, row in rows if name not in self._numbers}
 
     def details(self, plan: Plan) -> Details:
         """Return the labels of an item."""
