@@ -402,7 +402,7 @@ class Recommendation:
     unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
-    fits: bool = True  # whether one set of weights, however noisily applied, explains the answers; else nothing is likely
+    fits: bool = True  # whether some weights, however noisily applied, explain the answers; else nothing is likely
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many questions are still to come, this one included
 
