@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tradeoff.representation import compress, represent
     from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
+    from tradeoff.strategies.earlier import learn_prior
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
@@ -95,6 +96,7 @@ _HOME = {
     "dilute": "problem",
     "examples": "sources",
     "group": "decisions",
+    "learn_prior": "strategies.earlier",
     "load": "sources",
     "ranking": "decisions",
     "represent": "representation",
@@ -144,6 +146,7 @@ __all__ = [
     "dilute",
     "examples",
     "group",
+    "learn_prior",
     "load",
     "ranking",
     "represent",

@@ -370,6 +370,7 @@ class Reason(StrEnum):
     PROBABLY_UNNOTICED = "probably nothing is better by more than the person would notice"
     PROBABLY_EITHER = "probably nothing is better by more than the target or by more than the person would notice"
     NOTHING_TO_ASK = "there is nothing new left to ask"
+    NOT_SURER = "half as many questions again as usual did not make it surer"
     TOO_MANY = "that many questions were not enough to be sure"
     EARLY = "stopped early"
 
@@ -379,8 +380,8 @@ class Recommendation:
     """A recommendation, and how certain it is.
 
     Three levels of certainty are kept apart. ``likely_regret`` is the mean relative regret of a person with these answers.
-    ``likely_worst`` is very likely not exceeded: at most 5% of the people whose answers are wrong as often as the strategy
-    allows for lose more. ``regret_bound`` is the certificate: the largest share of the best possible gain that may be lost,
+    ``likely_worst`` is very likely not exceeded: at most 5% of the people with one linear preference, noise and slips
+    allowed for, lose more. ``regret_bound`` is the certificate: the largest share of the best possible gain that may be lost,
     for any preference consistent with the answers (without the ``doubtful`` ones). ``robust_bound`` is the same if one more
     of the answers is wrong. Each is None if a strategy does not provide it. All regrets are relative to gains over the
     reference.
@@ -399,6 +400,7 @@ class Recommendation:
     unidentified: tuple[str, ...] = ()  # objectives whose importance was not determined, because it does not matter
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
+    fits: bool = True  # whether some weights, however noisily applied, explain the answers; else nothing is likely
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many questions are left, including this one
 

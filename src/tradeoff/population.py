@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Reason, Recommendation, Vector
+from tradeoff.model import Alternative, Reason, Recommendation, Vector
+from tradeoff.people import Person, kind_of
 from tradeoff.problem import SAME, Problem
 from tradeoff.results import Results, Row, Shards, check_out, held, write_results
 from tradeoff.strategies import spec_of, start
@@ -48,9 +49,11 @@ class Settings:
     seed: int = 0
     max_questions: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    people: str = "exact"  # one of tradeoff.people.KINDS
 
     def __post_init__(self) -> None:
         spec_of(self.strategy)
+        kind_of(self.people)
         if not (math.isfinite(self.precision) and self.precision >= 0):
             raise ArgumentError(f"a precision is a number >= 0; {self.precision!r} was given")
         if not 0 <= self.error_rate <= 1:
@@ -60,14 +63,16 @@ class Settings:
                 raise ArgumentError(f"{name} is {number!r}; it must be a whole number, 0 or more")
 
 
-def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser:
+def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Person:
     """Return simulated user number ``index``: weights Dirichlet(1), scaled so that their best alternative is worth 1.
 
-    With that scale the precision is relative: 0.01 is 1% of the best that this user can get.
+    With that scale the precision is relative: 0.01 is 1% of the best that this user can get. ``people`` is their kind.
     """
     taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
     weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
     seed = int(slips.generate_state(1, np.uint64)[0])
+    if settings.people != "exact":
+        return Person(problem, weights, kind_of(settings.people, settings.precision, settings.error_rate), seed)
     return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
 
 
@@ -87,7 +92,7 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
         index=index,
         weights=tuple(user.weights.tolist()),
         questions=found.questions,
-        regret=relative_regret(problem, user, found.alternative),
+        regret=_regret(problem, user, found.alternative),
         complete=found.complete,
         reason=str(found.reason),
         bound=found.regret_bound,
@@ -100,7 +105,11 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
     )
 
 
-def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recommendation:
+def _regret(problem: Problem, user: LinearUser | Person, alternative: Alternative) -> float:
+    return user.regret(alternative) if isinstance(user, Person) else relative_regret(problem, user, alternative)
+
+
+def _interview(problem: Problem, user: LinearUser | Person, settings: Settings) -> Recommendation:
     """Return the recommendation; the strategy is run without an ``Interview``, since no log is needed."""
     running = start(settings.strategy, problem, max_questions=settings.max_questions, **settings.options)
     try:
@@ -300,6 +309,9 @@ class Population:
         relevant = np.zeros(len(self.problem.objectives))
         relevant[list(bases_of(self.problem).relevant)] = 1.0
         (equal,) = self.problem.best(relevant[None, :])
+        if self.settings.people != "exact":
+            users = (user_of(self.problem, i, self.settings) for i in range(len(self)))
+            return np.array([_regret(self.problem, user, equal) for user in users])
         regret: Vector = 1.0 - self.results.weights @ equal.value
         return np.where(np.abs(regret) <= SAME, 0.0, regret)
 
@@ -329,6 +341,7 @@ def simulate(
     error_rate: float = 0.0,
     seed: int = 0,
     max_questions: int | None = None,
+    people: str = "exact",
     jobs: int | None = None,
     out: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -339,7 +352,7 @@ def simulate(
     ``jobs``: the number of processes, -1 for one per core; by default joblib's configuration, or one per core if the run
     is long enough. ``out``: a .csv or .parquet file for the rows; the same call then continues an interrupted run, and
     a second run on that file is refused while the first lasts. ``progress`` is called with the number of users done and
-    their total. ``options`` are the strategy's own.
+    their total. ``options`` are the strategy's own. ``people`` is a kind of ``tradeoff.people``.
 
     >>> import tradeoff
     >>> summary = simulate(tradeoff.load("coffee"), 20, precision=0.01).summary()
@@ -350,7 +363,7 @@ def simulate(
         raise ArgumentError(f"users is {users!r}; it must be a whole number, 1 or more")
     if jobs is not None and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs == 0):
         raise ArgumentError(f"jobs is {jobs!r}; it must be a number of processes, or -1 for one per core")
-    settings = Settings(precision, strategy, error_rate, seed, max_questions, options)
+    settings = Settings(precision, strategy, error_rate, seed, max_questions, options, people)
     target = None if out is None else check_out(out)
     with nullcontext() if target is None else held(target):
         return _simulate(problem, users, settings, jobs, target, progress or (lambda finished, total: None))
@@ -429,6 +442,7 @@ def _manifest(problem: Problem, users: int, settings: Settings, seconds: float) 
             "error_rate": settings.error_rate,
             "seed": settings.seed,
             "max_questions": settings.max_questions,
+            **({} if settings.people == "exact" else {"people": settings.people}),
             **{f"option {name}": value for name, value in settings.options.items()},
         },
         "shard": _shard_size(users, seconds),

@@ -70,7 +70,7 @@ def test_json_agrees_with_the_library_and_the_rows(tmp_path: Path) -> None:
     assert found["questions"]["mean"] == expected.results.questions.mean()
     assert found["regret"]["worst"] == expected.results.regret.max()
     assert found["settings"] == {"precision": 0.05, "strategy": "paper", "error_rate": 0.1, "seed": 3,
-                                 "max_questions": 15, "options": options}  # fmt: skip
+                                 "max_questions": 15, "options": options, "people": "exact"}  # fmt: skip
 
 
 def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
@@ -164,3 +164,23 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Pa
     for index in (0, users - 1):
         alone = population.run_user(problem, index, population.Settings(strategy="paper"))
         assert rows(found)[index] == replace(alone, seconds=0.0)
+
+
+def test_people_as_they_are_and_a_prior(tmp_path: Path) -> None:
+    prior, broken = tmp_path / "prior.json", tmp_path / "broken.json"
+    prior.write_text(json.dumps([[0.5, [2.0, 1.0, 1.0, 1.0, 1.0]], [0.5, [1.0] * 5]]))
+    broken.write_text("{")
+    few = ("coffee", "--users", "3", "--jobs", "1")
+    done = run(*few, "--people", "lexicographic", "--prior", str(prior))
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "people of the kind lexicographic" in told and "with a prior" in told
+    summary = json.loads(run(*few, "--people", "slips-20", "--json").output)
+    assert summary["settings"]["people"] == "slips-20"
+    for wrong, words in (
+        (("--people", "nobody"), "there are no people of the kind 'nobody'; there are exact"),
+        (("--prior", str(broken)), "cannot be read"),
+        (("--option", "prior=3"), "use --prior for it"),
+    ):
+        refused = run(*few, *wrong)
+        assert refused.exit_code != 0 and words in " ".join(refused.output.split())

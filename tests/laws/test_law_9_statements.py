@@ -89,8 +89,12 @@ def test_real_interviews_say_nothing_that_contradicts_itself() -> None:
 
 def check_estimate(found: Recommendation) -> None:
     check_no_contradiction(found)
-    assert found.likely_regret is not None and found.likely_worst is not None and found.importance is not None
-    assert found.likely_regret <= found.likely_worst + 1e-12
+    assert found.importance is not None
+    if found.fits:
+        assert found.likely_regret is not None and found.likely_worst is not None
+        assert found.likely_regret <= found.likely_worst + 1e-12
+    else:  # nothing is likely where no weights explain the answers
+        assert found.likely_regret is None and found.likely_worst is None
     if found.robust_bound is not None and found.regret_bound is not None:
         assert found.regret_bound <= found.robust_bound
     assert found.weights.sum() == pytest.approx(1)  # the estimate lies in its band
@@ -100,9 +104,9 @@ def check_estimate(found: Recommendation) -> None:
     why, target = found.reason, found.target
     assert target is not None
     if why == Reason.VERY_LIKELY_WITHIN:
-        assert found.likely_worst <= target
+        assert found.likely_worst is not None and found.likely_worst <= target
     if why in (Reason.PROBABLY_WITHIN, Reason.VERY_LIKELY_EITHER, Reason.PROBABLY_EITHER):
-        assert found.likely_worst > target  # otherwise more would be said
+        assert found.likely_worst is not None and found.likely_worst > target  # otherwise more would be said
     if why == Reason.PROVED:
         assert found.regret_bound is not None and found.regret_bound <= target
 
@@ -120,11 +124,11 @@ def at_most(rate: float, people: int) -> int:
 
 @pytest.mark.parametrize(("precision", "wrong"), [(0.01, 0.0), (0.01, 0.2), (0.05, 0.1), (0.2, 0.2)])
 def test_very_likely_is_exceeded_by_at_most_one_in_twenty(precision: float, wrong: float) -> None:
-    problem, people = tradeoff.load("coffee"), 40
+    problem, people = tradeoff.load("coffee"), 20
     given = Settings(precision, "careful", wrong, seed=3)
     rows = Results.from_rows([run_user(problem, i, given) for i in range(people)], len(problem.objectives))
     found = exceeded_statements(rows, precision)
-    assert found["very likely"].stated == people
+    assert found["very likely"].stated > people / 2  # not of those whom no weights fit
     assert found["very likely"].exceeded <= at_most(0.05, people)
     if not wrong:
         assert found["proved"].exceeded == found["proved with one slip"].exceeded == 0

@@ -16,6 +16,7 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import SolutionCache, cache_of
 from tradeoff.strategies.certifier import Certifier
 from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.strategies.sampling import PEOPLE
 from tradeoff.testing.strategies import interview, simulated_person
 
 
@@ -77,7 +78,7 @@ def test_states_are_dropped_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_belief_stays_what_it_is() -> None:
-    belief = Belief.prior(3, 0.08, seed=1)
+    belief = Belief.prior(3, PEOPLE, seed=1)
     before = belief.weights.copy()
     differences, kinds = np.array([[1.0, -1.0, 0.2]]), np.array([1])
     one, two = belief.given(differences, kinds), belief.given(differences, kinds)

@@ -1,4 +1,4 @@
-"""The consistent cone against brute force, exact arithmetic, Qhull and linear programs; particles against the posterior."""
+"""The consistent cone against brute force, exact arithmetic, Qhull and linear programs."""
 
 import doctest
 from fractions import Fraction
@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
-from scipy.stats import beta
 
 from tradeoff.errors import ArgumentError
-from tradeoff.strategies import polytope, rays, sampling
+from tradeoff.strategies import polytope, rays
 from tradeoff.strategies.polytope import TOUCH, Cone, TooManyRays, half_spaces
-from tradeoff.strategies.sampling import consistent, posterior_particles
 
 CLOSE = 1e-9
 
@@ -451,119 +449,11 @@ def test_beyond_the_limit_programs_take_over():
         assert set(cone.add(against, "no").conflict()) <= {0, "no"}
 
 
-# ------------------------------------------------------------------------------------------------- the posterior
-
-
-def exactly(differences, kinds, lapse):
-    """Two weights: the posterior on a grid of log odds and log precision."""
-    odds = np.linspace(-20.0, 20.0, 3001)
-    first = 1.0 / (1.0 + np.exp(-odds))
-    prior = (0.5 + 0.5 * beta.pdf(first, 0.3, 0.3)) * first * (1.0 - first)
-    levels = np.linspace(np.log(1e-4), 0.0, 401)
-    fits = np.stack(
-        [
-            consistent(np.stack([first, 1.0 - first], axis=1), np.full(len(first), np.exp(level)), differences, kinds)
-            for level in levels
-        ],
-        axis=1,
-    )
-    density = prior[:, None] * np.where(fits, 1.0 - lapse, lapse / 2.0).prod(axis=2)
-    return first, levels, density / density.sum()
-
-
-@pytest.mark.parametrize(("count", "wrong", "lapse"), [(1, 0, 0.05), (4, 1, 0.05), (8, 1, 0.1), (15, 2, 0.02)])
-def test_particles_follow_the_exact_posterior(count, wrong, lapse):
-    rng = np.random.default_rng(count)
-    w, differences = rng.dirichlet(np.ones(2)), rng.normal(size=(count, 2))
-    kinds = np.array([answer(w, 0.03, difference) for difference in differences])
-    kinds[:wrong] = (kinds[:wrong] + 2) % 3 - 1  # another answer
-    weights, precision = posterior_particles(differences, kinds, 1500, rng, lapse=lapse)
-    first, levels, density = exactly(differences, kinds, lapse)
-    ranks = (np.arange(1500) + 0.5) / 1500
-    cumulative = np.interp(np.sort(weights[:, 0]), first, np.cumsum(density.sum(axis=1)))
-    assert np.abs(cumulative - ranks).max() < 0.06  # about 2.3 / sqrt(1500): beyond the 99.99% point if independent
-    cumulative = np.interp(np.sort(np.log(precision)), levels, np.cumsum(density.sum(axis=0)))
-    assert np.abs(cumulative - ranks).max() < 0.06
-    exact_fits = (consistent_on_grid(first, levels, differences, kinds) * density[..., None]).sum(axis=(0, 1))
-    assert_allclose(consistent(weights, precision, differences, kinds).mean(axis=0), exact_fits, atol=0.05)
-
-
-def consistent_on_grid(first, levels, differences, kinds):
-    weights = np.repeat(np.stack([first, 1.0 - first], axis=1), len(levels), axis=0)
-    precision = np.tile(np.exp(levels), len(first))
-    return consistent(weights, precision, differences, kinds).reshape(len(first), len(levels), -1)
-
-
-def test_particles_of_nobody_in_particular_are_the_prior():
-    rng = np.random.default_rng(0)
-    weights, precision = posterior_particles(np.zeros((0, 5)), [], 4000, rng)
-    moved = posterior_particles(np.zeros((1, 5)), [0], 4000, rng)  # everyone finds a thing like itself
-    for w, e in ((weights, precision), moved):
-        assert_allclose(w.sum(axis=1), 1.0, atol=1e-12)
-        assert w.min() > 0.0 and e.min() >= 1e-4 and e.max() <= 1.0
-        assert_allclose(w.mean(axis=0), 0.2, atol=0.025)
-        second = 0.5 * 2 / 30 + 0.5 * 0.3 * 1.3 / (1.5 * 2.5)
-        assert_allclose((w**2).mean(), second, rtol=0.06)
-        sparse_tail = 0.5 * beta.cdf(1e-3, 1, 4) + 0.5 * beta.cdf(1e-3, 0.3, 1.2)
-        assert_allclose((w < 1e-3).mean(), sparse_tail, rtol=0.1)
-        assert_allclose(np.log(e).mean(), np.log(1e-4) / 2, rtol=0.05)
-
-
-def test_particles_go_on_from_where_they_were():
-    cone, given_answers, person = interview(4, 9, 11, e=0.02)
-    differences = np.array([difference for difference, _ in given_answers])
-    kinds = np.array([kind for _, kind in given_answers])
-    before = posterior_particles(differences[:8], kinds[:8], 1000, np.random.default_rng(0))
-    step = posterior_particles(differences, kinds, 1000, np.random.default_rng(1), start=before, seen=8)
-    whole = posterior_particles(differences, kinds, 1000, np.random.default_rng(2), moves=40)
-    error = whole[0].std(axis=0) * np.sqrt(2 / 1000)
-    assert (np.abs(step[0].mean(axis=0) - whole[0].mean(axis=0)) <= 6 * error).all()
-    assert consistent(*step, differences, kinds).mean() > 0.9
-    fewer = posterior_particles(differences, kinds, 100, np.random.default_rng(1), start=before, seen=8)
-    assert fewer[0].shape == (100, 4)
-    assert contains(cone, person)
-
-
-def test_particles_repeat_with_the_generator_and_leave_the_start_alone():
-    start = posterior_particles([[1.0, -1.0, 0.0]], [1], 50, np.random.default_rng(4))
-    copy = start[0].copy(), start[1].copy()
-    one, two = (
-        posterior_particles(
-            [[1.0, -1.0, 0.0], [0.2, 0.1, -0.5]], [1, 0], 50, np.random.default_rng(7), start=start, seen=1
-        )
-        for _ in range(2)
-    )
-    for a, b in ((one[0], two[0]), (one[1], two[1]), (start[0], copy[0]), (start[1], copy[1])):
-        assert_array_equal(a, b)
-
-
-def test_particles_of_one_weight_learn_the_precision():
-    weights, precision = posterior_particles([[0.3], [0.1]], [1, 0], 800, np.random.default_rng(0), lapse=0.01)
-    assert_allclose(weights, 1.0)
-    assert ((precision >= 0.1) & (precision <= 0.3)).mean() > 0.9
-
-
-@pytest.mark.parametrize("d", [10, 100, 160])
-def test_particles_learn_with_many_weights(d):
-    """The product of many weights underflows; densities are logarithms, so particles still fit noiseless answers."""
-    rng = np.random.default_rng(d)
-    w, differences = rng.dirichlet(np.ones(d)), rng.normal(size=(15, d))
-    kinds = np.sign(differences @ w).astype(int)
-    found = posterior_particles(differences, kinds, 300, rng, lapse=0.08)
-    assert np.isfinite(found[0]).all() and np.isfinite(found[1]).all()
-    assert consistent(*found, differences, kinds).mean() > 0.9
-
-
 def test_arguments_that_make_no_sense_are_refused():
-    rng = np.random.default_rng(0)
     with pytest.raises(ArgumentError, match="kinds"):
         half_spaces([[1.0, 2.0]], [2])
-    with pytest.raises(ArgumentError, match="shapes"):
-        posterior_particles([[1.0, 2.0]], [1, 1], 10, rng)
-    with pytest.raises(ArgumentError, match="lapse"):
-        posterior_particles([[1.0, 2.0]], [1], 10, rng, lapse=0.0)
 
 
-@pytest.mark.parametrize("module", [polytope, rays, sampling])
+@pytest.mark.parametrize("module", [polytope, rays])
 def test_examples_in_docstrings_run(module):
     assert doctest.testmod(module).failed == 0

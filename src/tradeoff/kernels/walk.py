@@ -1,7 +1,12 @@
-"""Move particles by slice sampling (Neal 2003, with shrinking); every move leaves the posterior invariant.
+"""Particles that move by slice sampling (Neal 2003, shrinking); every move leaves the posterior as it is.
 
-A particle consists of weights on the simplex and the logarithm of a precision. The margins of answers are linear along a
-line, so a point on it costs one multiply-add per answer, not one per answer and weight.
+A particle is a person: weights on the simplex, traits (the logarithms of precision, noise and lapse) and the first answer
+that their present mind gave. Margins of answers are linear along a line, so a point on it costs one multiply-add per answer,
+not one per answer and weight.
+
+What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal"
+if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
+F((-m - e) / s); and with a small probability, the lapse, one of the answers that they do not mean.
 """
 
 import math
@@ -14,12 +19,14 @@ from numba import float64, int64, types, uint64
 
 from tradeoff.kernels.jit import compiled, helper
 
-SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
-FLOOR = 1e-9  # weights stay above this, because the density of the sparse prior has a pole at 0
-SHRINKS = 8  # a particle that finds no acceptable point in this many tries stays, which is valid and much cheaper
+FLOOR = 1e-9  # weights stay above this, where the sparse prior's density would have a pole
+SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
-FREE = 0.2  # share of arbitrary directions, needed because the population may lie in a plane
-TINY = 1e-200  # a product of weights below this is replaced by its logarithm before it underflows
+FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
+TINY = 1e-200  # a product of likelihoods below this is turned into its logarithm before it underflows
+PRECISION, NOISE, LAPSE = 0, 1, 2  # the places of the traits
+TRAITS = 3
+GUESS = math.log(1.0 / 3.0)  # what an answer of a mind that was changed since is worth: it tells nothing
 
 
 @helper
@@ -41,42 +48,71 @@ def normal(state: Any) -> Any:
 
 
 @helper
-def prior(log_product: Any, log_sparse: Any) -> Any:
-    """Return the logarithm of the prior density of weights with this product: log(1 + sparse * product^(SPARSE - 1))."""
-    ratio = log_sparse + (SPARSE - 1.0) * log_product
-    return ratio + math.log1p(math.exp(-ratio)) if ratio > 0.0 else math.log1p(math.exp(ratio))
+def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
+    """Return the logarithm of the prior density of weights with these logarithms: of a mixture of Dirichlets."""
+    largest, total = -np.inf, 0.0
+    for c in range(coefficients.shape[0]):
+        value = coefficients[c]
+        for j in range(logs.shape[0]):
+            value += powers[c, j] * logs[j]
+        if value > largest:
+            total, largest = total * math.exp(largest - value) + 1.0, value
+        else:
+            total += math.exp(value - largest)
+    return largest + math.log(total)
 
 
 @helper
-def wrong_along(slack: Any, slope: Any, offsets: Any, count: Any, t: Any, precision: Any) -> Any:
-    """Return how many answers do not fit the weights at ``t`` along a line."""
-    found = 0
-    for q in range(count):
-        found += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
-    return found
+def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
+    """Return how likely a person gives an answer to a question with this margin.
+
+    Who had to place one above the other (kind 2) and feels no difference did so by chance.
+    """
+    if kind == 2:
+        above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (
+            1.0 + math.exp(-(margin - precision) / noise)
+        )
+        return 0.5 * ((1.0 - lapse) * above + lapse)
+    if kind == 0:
+        meant = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) - 1.0 / (
+            1.0 + math.exp(-(margin - precision) / noise)
+        )
+    else:
+        meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
+    return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
+
+
+@helper
+def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, since: Any, traits: Any) -> Any:
+    """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line."""
+    precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
+    product, logarithm = 1.0, 0.0
+    for q in range(since, kinds.shape[0]):
+        product *= said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse)
+        if product < TINY:
+            product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
+    return logarithm + math.log(product)
 
 
 @helper
 def line_density(
-    w: Any, direction: Any, level: Any, rise: Any, slack: Any, slope: Any, offsets: Any, t: Any, penalty: Any,
-    log_sparse: Any,
+    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, since: Any, t: Any,
+    coefficients: Any, powers: Any, logs: Any, there: Any,
 ) -> Any:  # fmt: skip
-    """Return the logarithm of the posterior density at ``t`` along a line of weights and precision."""
-    product, logarithm = 1.0, 0.0
+    """Return the logarithm of the posterior density, ``t`` along a line of weights and traits."""
     for j in range(w.shape[0]):
-        product *= max(w[j] + t * direction[j], FLOOR)
-        if product < TINY:
-            product, logarithm = 1.0, logarithm + math.log(product)
-    wrong = wrong_along(slack, slope, offsets, offsets.shape[0], t, math.exp(level + t * rise))
-    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong
+        logs[j] = math.log(max(w[j] + t * direction[j], FLOOR))
+    for j in range(TRAITS):
+        there[j] = traits[j] + t * rise[j]
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, since, there)
 
 
 @helper
 def one_density(
-    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, offsets: Any, precision: Any, penalty: Any,
-    log_sparse: Any,
+    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, since: Any, traits: Any, coefficients: Any,
+    powers: Any, logs: Any,
 ) -> Any:  # fmt: skip
-    """Return the logarithm of the density if weight j is x and the others keep their proportions.
+    """Return the logarithm of the density where weight j is x and the others keep their proportions.
 
     ``least`` is the smallest of the others' shares of the rest, ``slack + x * slope`` each answer's margin there.
     """
@@ -84,75 +120,79 @@ def one_density(
     if x < FLOOR or (1.0 - x) * least < FLOOR:
         return -np.inf
     rest = (1.0 - x) / (1.0 - w[j])
-    product, logarithm = x, 0.0
     for i in range(d):
-        if i != j:
-            product *= w[i] * rest
-            if product < TINY:
-                product, logarithm = 1.0, logarithm + math.log(product)
-    wrong = wrong_along(slack, slope, offsets, offsets.shape[0], x, precision)
+        logs[i] = math.log(x if i == j else w[i] * rest)
     # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
-    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong + math.log(x) + (d - 1) * math.log1p(-x)
+    measure = math.log(x) + (d - 1) * math.log1p(-x)
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, x, kinds, since, traits) + measure
 
 
 @helper
 def along_others(
-    w: Any, level: Any, others: Any, levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any, log_sparse: Any,
-    direction: Any, slack: Any, slope: Any, state: Any,
+    w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, low: Any, high: Any,
+    coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any, slope: Any, state: Any,
 ) -> Any:  # fmt: skip
-    """Move the weights along the difference of two other particles, and return the new level."""
+    """Move the weights and traits along the difference of two other particles."""
     d, n = w.shape[0], others.shape[0]
     one, two = int64(uniform(state) * n), int64(uniform(state) * n)
-    rise = levels[one] - levels[two]
+    for j in range(TRAITS):
+        rise[j] = other_traits[one, j] - other_traits[two, j]
     size = 0.0
     for j in range(d):
         direction[j] = others[one, j] - others[two, j]
         size = max(size, abs(direction[j]))
-    if uniform(state) < FREE or size < 1e-13:  # two equal particles have no direction
-        rise = 0.0
+    if uniform(state) < FREE or size < 1e-13:  # a pair that coincides has no direction
         mean = 0.0
+        for j in range(TRAITS):
+            rise[j] = 0.0
         for j in range(d):
             direction[j] = normal(state)
             mean += direction[j] / d
         for j in range(d):
             direction[j] -= mean
-    # The line ends where a weight reaches its floor, or the precision an end of its range.
+    # From each weight down to its floor, and from each trait down and up to the ends of its range.
     lowest, highest = -np.inf, np.inf
     for j in range(d):
         if direction[j] > 0.0:
             lowest = max(lowest, (FLOOR - w[j]) / direction[j])
         elif direction[j] < 0.0:
             highest = min(highest, (FLOOR - w[j]) / direction[j])
-    if rise > 0.0:
-        lowest, highest = max(lowest, (low - level) / rise), min(highest, (high - level) / rise)
-    elif rise < 0.0:
-        lowest, highest = max(lowest, (high - level) / rise), min(highest, (low - level) / rise)
+    for j in range(TRAITS):
+        if rise[j] > 0.0:
+            lowest, highest = max(lowest, (low[j] - traits[j]) / rise[j]), min(highest, (high[j] - traits[j]) / rise[j])
+        elif rise[j] < 0.0:
+            lowest, highest = max(lowest, (high[j] - traits[j]) / rise[j]), min(highest, (low[j] - traits[j]) / rise[j])
     lowest, highest = min(lowest, 0.0), max(highest, 0.0)
-    for q in range(offsets.shape[0]):
+    for q in range(kinds.shape[0]):
         slack[q], slope[q] = 0.0, 0.0
         for j in range(d):
-            slack[q] += rows[q, j] * w[j]
-            slope[q] += rows[q, j] * direction[j]
-    least = line_density(w, direction, level, rise, slack, slope, offsets, 0.0, penalty, log_sparse)
+            slack[q] += differences[q, j] * w[j]
+            slope[q] += differences[q, j] * direction[j]
+    least = line_density(w, direction, traits, rise, slack, slope, kinds, since, 0.0, coefficients, powers, logs, there)
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        if line_density(w, direction, level, rise, slack, slope, offsets, t, penalty, log_sparse) >= least:
+        found = line_density(
+            w, direction, traits, rise, slack, slope, kinds, since, t, coefficients, powers, logs, there
+        )
+        if found >= least:
             for j in range(d):
                 w[j] = max(w[j] + t * direction[j], FLOOR)
-            return level + t * rise
+            for j in range(TRAITS):
+                traits[j] += t * rise[j]
+            return
         if t < 0.0:
             lowest = t
         else:
             highest = t
-    return level
 
 
 @helper
 def one_weight(
-    w: Any, level: Any, rows: Any, offsets: Any, penalty: Any, log_sparse: Any, slack: Any, slope: Any, state: Any
-) -> Any:
-    """Move one weight on the scale of log(x / (1 - x)); the others keep their proportions."""
+    w: Any, traits: Any, since: Any, differences: Any, kinds: Any, coefficients: Any, powers: Any, logs: Any, slack: Any,
+    slope: Any, state: Any,
+) -> Any:  # fmt: skip
+    """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
     d = w.shape[0]
     j = int64(uniform(state) * d)
     x = w[j]
@@ -160,25 +200,27 @@ def one_weight(
     for i in range(d):
         if i != j:
             least_share = min(least_share, w[i] / (1.0 - x))
-    for q in range(offsets.shape[0]):  # the margin is linear in x: (1 - x) of the others' and x of its own
+    for q in range(kinds.shape[0]):  # the margin is linear in x: (1 - x) of the others' and x of its own
         rest = 0.0
         for i in range(d):
             if i != j:
-                rest += rows[q, i] * w[i]
+                rest += differences[q, i] * w[i]
         rest /= 1.0 - x
-        slack[q], slope[q] = rest, rows[q, j] - rest
-    precision = math.exp(level)
+        slack[q], slope[q] = rest, differences[q, j] - rest
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    least = one_density(w, j, x, least_share, slack, slope, offsets, precision, penalty, log_sparse)
-    if least == -np.inf:  # below the floor all points look equal; the other moves lead out of there
+    least = one_density(w, j, x, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs)
+    if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
         return
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         moved = 1.0 / (1.0 + math.exp(-(scale + t)))
-        if one_density(w, j, moved, least_share, slack, slope, offsets, precision, penalty, log_sparse) >= least:
+        if (
+            one_density(w, j, moved, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs)
+            >= least
+        ):
             for i in range(d):
                 w[i] = moved if i == j else w[i] * (1.0 - moved) / (1.0 - x)
             return
@@ -189,26 +231,50 @@ def one_weight(
 
 
 @helper
-def one_precision(
-    w: Any, level: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any, slack: Any, slope: Any, state: Any
+def one_trait(
+    traits: Any, which: Any, since: Any, kinds: Any, low: Any, high: Any, there: Any, slack: Any, slope: Any, state: Any
 ) -> Any:
-    """Move only the precision, and return its new level."""
-    for q in range(offsets.shape[0]):
-        slack[q], slope[q] = 0.0, 0.0
-        for j in range(w.shape[0]):
-            slack[q] += rows[q, j] * w[j]
-    count = offsets.shape[0]
-    least = -penalty * wrong_along(slack, slope, offsets, count, 0.0, math.exp(level)) + math.log(1.0 - uniform(state))
-    lowest, highest = min(low - level, 0.0), max(high - level, 0.0)
+    """Move one trait alone; ``slack`` are the margins."""
+    for j in range(TRAITS):
+        there[j] = traits[j]
+    least = likelihood(slack, slope, 0.0, kinds, since, traits) + math.log(1.0 - uniform(state))
+    lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        if -penalty * wrong_along(slack, slope, offsets, count, 0.0, math.exp(level + t)) >= least:
-            return level + t
+        there[which] = traits[which] + t
+        if likelihood(slack, slope, 0.0, kinds, since, there) >= least:
+            traits[which] = there[which]
+            return
         if t < 0.0:
             lowest = t
         else:
             highest = t
-    return level
+
+
+@helper
+def changed_mind(traits: Any, kinds: Any, change: Any, slack: Any, slope: Any, state: Any) -> Any:
+    """Draw the first answer of the present mind from what is likely, given all else (Gibbs); ``slope`` is overwritten."""
+    precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
+    count = kinds.shape[0]
+    # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
+    so_far, largest = 0.0, 0.0
+    for q in range(1, count):
+        so_far += GUESS - math.log(said(slack[q - 1], kinds[q - 1], precision, noise, lapse))
+        slope[q] = change + so_far
+        largest = max(largest, slope[q])
+    total = math.exp(-largest)
+    for q in range(1, count):
+        total += math.exp(slope[q] - largest)
+    left = uniform(state) * total - math.exp(-largest)
+    found = 0
+    for q in range(1, count):
+        if left <= 0.0:
+            break
+        left -= math.exp(slope[q] - largest)
+        found = q
+    for q in range(count):
+        slope[q] = 0.0
+    return found
 
 
 _compiling = threading.Lock()
@@ -216,9 +282,9 @@ _mover: list[Callable[..., None]] = []
 
 
 def mover() -> Callable[..., None]:
-    """Return the kernel that moves particles; it is compiled on first use, since the first question does not need it.
+    """Return the kernel that moves particles, compiled when it is first needed: no question before the first answer needs it.
 
-    Another thread may call this in advance.
+    It can be asked for from another thread beforehand, to have it ready.
     """
     with _compiling:
         if not _mover:
@@ -227,36 +293,45 @@ def mover() -> Callable[..., None]:
 
 
 SIGNATURE = types.void(
-    float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
-    float64, float64, int64, uint64,
+    float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
+    float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
 )  # fmt: skip
 
 
 def move_all(
-    weights: Any, levels: Any, others: Any, other_levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any,
-    log_sparse: Any, rounds: Any, seed: Any,
+    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, low: Any, high: Any,
+    coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any,
 ) -> None:  # fmt: skip
-    """Move every particle for some rounds: twice along differences of others, once in one weight, once in precision.
+    """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
 
-    ``others`` are the particles as they were at first, which do not move: directions that depended on the current
-    particles would not leave the posterior invariant.
+    ``others`` are the particles as they were at first, which do not move: directions that depended on where the
+    particles are now would not leave the posterior as it is. A trait whose range is a point stays there. ``change`` is the
+    logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do.
     """
     n, d = weights.shape
     state = np.empty(1, np.uint64)
-    direction, slack, slope = np.empty(d), np.empty(offsets.shape[0]), np.empty(offsets.shape[0])
+    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(kinds.shape[0]), np.empty(kinds.shape[0])
+    rise, there = np.empty(TRAITS), np.empty(TRAITS)
     for p in range(n):
         state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
-        w, level = weights[p], levels[p]
+        w, own = weights[p], traits[p]
         for _ in range(rounds):
             if d > 1:
                 for _ in range(2):
-                    level = along_others(w, level, others, other_levels, rows, offsets, low, high, penalty, log_sparse,
-                                         direction, slack, slope, state)  # fmt: skip
-                one_weight(w, level, rows, offsets, penalty, log_sparse, slack, slope, state)
-            level = one_precision(w, level, rows, offsets, low, high, penalty, slack, slope, state)
+                    along_others(w, own, since[p], others, other_traits, differences, kinds, low, high, coefficients, powers,
+                                 direction, rise, logs, there, slack, slope, state)  # fmt: skip
+                one_weight(w, own, since[p], differences, kinds, coefficients, powers, logs, slack, slope, state)
+            for q in range(kinds.shape[0]):
+                slack[q], slope[q] = 0.0, 0.0
+                for j in range(d):
+                    slack[q] += differences[q, j] * w[j]
+            if change > -np.inf:
+                since[p] = changed_mind(own, kinds, change, slack, slope, state)
+            for j in range(TRAITS):
+                if low[j] < high[j]:
+                    one_trait(own, j, since[p], kinds, low, high, there, slack, slope, state)
         total = 0.0
         for j in range(d):
             total += w[j]
         for j in range(d):
             w[j] /= total
-        levels[p] = level

@@ -15,6 +15,13 @@ from tradeoff.presentation.text import clipped
 
 NOTHING_LOST = 1e-9  # a share that is only rounding
 
+# What is said instead of numbers, and what it means.
+NO_FIT = (
+    "No one set of priorities fits your answers well, so how good this plan is for you cannot be said in numbers.",
+    "That can be if what you want depends on the case, if you changed your mind, or after several slips: take this plan as a "
+    "suggestion, and look at the alternatives yourself.",
+)
+
 Kind = Literal["proved", "one slip", "very likely", "average"]
 
 
@@ -39,11 +46,13 @@ def stated(share: float) -> float:
 
 
 def statements(recommendation: Recommendation) -> list[Statement]:
-    """Return what can be said; no two of these contradict each other.
+    """Return what can be said; no two of these contradict each other, and nothing where no preference fits the answers.
 
     The average is left out where it is above a maximum. That can be: it allows for slips, and the maximum does not.
     """
     said: list[Statement] = []
+    if not recommendation.fits:
+        return said
     for kind, share, words in (
         ("proved", recommendation.regret_bound, _proved(recommendation)),
         (
@@ -96,6 +105,8 @@ def certainty(reference_name: str, recommendation: Recommendation) -> list[str]:
     """Return all that can be said of how good the recommendation is, the likeliest first."""
     order: list[Kind] = ["very likely", "average", "proved", "one slip"]
     said = [one.words for one in sorted(statements(recommendation), key=lambda one: order.index(one.kind))]
+    if not recommendation.fits:
+        return list(NO_FIT)
     if said:
         said.append(f"Percentages are of what the best plan for you gains over “{clipped(reference_name)}”.")
     return said
@@ -116,6 +127,7 @@ REASONS = {
     Reason.PROBABLY_UNNOTICED: f"probably, {_UNNOTICED}",
     Reason.PROBABLY_EITHER: f"probably, {_EITHER}",
     Reason.NOTHING_TO_ASK: str(Reason.NOTHING_TO_ASK),
+    Reason.NOT_SURER: "more than usual, and your answers do not allow to be surer",
     Reason.TOO_MANY: str(Reason.TOO_MANY),
     Reason.EARLY: str(Reason.EARLY),
 }

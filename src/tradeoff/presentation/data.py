@@ -142,6 +142,7 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "robust_bound": finite(found.robust_bound),
         "likely_regret": finite(found.likely_regret),
         "likely_worst": finite(found.likely_worst),
+        "fits": found.fits,
         "target": finite(found.target),
         "expected_left": finite(found.expected_left),
         "certainty": certainty(problem.reference_name, found),

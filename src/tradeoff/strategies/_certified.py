@@ -12,9 +12,10 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.certifier import Certifier
 from tradeoff.strategies.elicitation import State, certify, check_settings, elicit, first_state, recommendation
 from tradeoff.strategies.proving import ProofChooser
+from tradeoff.strategies.sampling import Answering
 
-# A lapse so rare that no particle survives a contradiction if any other exists.
-NO_LAPSE = 1e-6
+# No noise, and a lapse so rare that no particle survives a contradiction if any other exists.
+EXACT = Answering(lapse=(1e-6, 1e-6))
 # "About equal" puts rays where a loss is exactly the precision: equality counts as unnoticed, whatever its last digit.
 EQUALITY = 1e-9
 
@@ -44,7 +45,7 @@ class Certified:
 
     def begin(self) -> State:
         """Return the state before any reply."""
-        return first_state(self.problem, self.certifier, Belief.prior(self.certifier.d, NO_LAPSE, self.seed))
+        return first_state(self.problem, self.certifier, Belief.prior(self.certifier.d, EXACT, self.seed))
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer."""

@@ -1,4 +1,4 @@
-"""Who the person may be, as particles: weights and precisions drawn from the posterior given all answers."""
+"""Who the person may be, as particles: weights, precision and noise drawn from the posterior given all answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from tradeoff.model import Matrix, Vector
 from tradeoff.strategies.cache import Candidates
-from tradeoff.strategies.sampling import consistent, posterior_particles
+from tradeoff.strategies.sampling import (
+    Answering,
+    Dirichlets,
+    Particles,
+    chances,
+    consistent,
+    log_likelihood,
+    posterior_particles,
+)
 
 # Particles. Chosen by hand: 300 give the same advice as 1,000 on random catalogues, in a third of the time.
 PARTICLES = 300
@@ -18,34 +26,60 @@ PARTICLES = 300
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """Particles for all answers so far, under the assumption that each is wrong with probability ``lapse``."""
+    """Particles for all answers so far, under an assumption of how people answer and a prior of who they are."""
 
     weights: Matrix  # [PARTICLES, d], each row summing to 1
     precision: Vector  # [PARTICLES]
-    lapse: float
+    noise: Vector  # [PARTICLES]
+    lapse: Vector  # [PARTICLES]
+    since: NDArray[np.int64]  # [PARTICLES]: the first answer of their present mind
+    answering: Answering
+    mixture: Dirichlets | None  # what weights were supposed before any answer; None for the usual
     random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
 
     @classmethod
-    def prior(cls, d: int, lapse: float, seed: int) -> Belief:
-        """Return the belief before any answer."""
-        return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), lapse, seed)
+    def prior(
+        cls, d: int, answering: Answering, seed: int, mixture: Dirichlets | None = None, count: int = PARTICLES
+    ) -> Belief:
+        """Return the belief before any answer, with ``count`` particles; the first answer leaves as many as usual."""
+        return cls.posterior(np.zeros((0, d)), np.zeros(0, dtype=np.int64), answering, seed, mixture, count)
 
     @classmethod
-    def posterior(cls, differences: Matrix, kinds: NDArray[np.int64], lapse: float, seed: int) -> Belief:
-        """Return the belief after all of these answers, worked out anew."""
+    def posterior(
+        cls,
+        differences: Matrix,
+        kinds: NDArray[np.int64],
+        answering: Answering,
+        seed: int,
+        mixture: Dirichlets | None = None,
+        count: int = PARTICLES,
+    ) -> Belief:
+        """Return the belief after all of these answers, worked out anew with ``count`` particles."""
         random = np.random.default_rng(seed)
-        return cls(*posterior_particles(differences, kinds, PARTICLES, random, lapse=lapse), lapse, random)
+        found = posterior_particles(differences, kinds, count, random, answering=answering, prior=mixture)
+        return cls(*found, answering, mixture, random)
 
-    def given(self, differences: Matrix, kinds: NDArray[np.int64]) -> Belief:
-        """Return the belief after one more answer; all answers are given, the new one last."""
+    @property
+    def particles(self) -> Particles:
+        """The particles alone."""
+        return Particles(self.weights, self.precision, self.noise, self.lapse, self.since)
+
+    def given(self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1) -> Belief:
+        """Return the belief after ``new`` more answers; all answers are given, the new ones last."""
         random = deepcopy(self.random)
-        start = self.weights, self.precision
-        moved = posterior_particles(differences, kinds, PARTICLES, random, start, len(kinds) - 1, lapse=self.lapse)
-        return Belief(*moved, self.lapse, random)
+        moved = posterior_particles(
+            differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
+            prior=self.mixture,
+        )  # fmt: skip
+        return Belief(*moved, self.answering, self.mixture, random)
 
     def some(self, count: int) -> Matrix:
         """Return the weights of about ``count`` particles."""
-        return self.weights[:: max(1, PARTICLES // count)]
+        return self.weights[:: max(1, len(self.weights) // count)]
+
+    def answers(self, differences: Matrix) -> NDArray[np.float64]:
+        """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second."""
+        return chances(self.particles, differences)
 
     def regrets(self, candidates: Candidates, slack: float = 0.0) -> Matrix:
         """Return the relative regret [M, K] of every candidate to every particle, against the best candidate."""
@@ -70,3 +104,14 @@ class Belief:
         """Return for each answer how likely it is not what the person means."""
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
+
+    def surprise(self, differences: Matrix, kinds: NDArray[np.int64]) -> float:
+        """Return by how many nats the answers were less likely than answers of such people are on average.
+
+        That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
+        """
+        answers = self.answers(differences)
+        expected = np.sum(answers * np.log(answers), axis=0)
+        found = log_likelihood(self.particles, differences, kinds)
+        counts = np.arange(len(kinds)) >= self.since[:, None]  # those of the present mind
+        return float(np.mean(np.sum((expected - found) * counts, axis=1)))

@@ -35,6 +35,11 @@ class Pool:
     def __len__(self) -> int:
         return len(self.questions)
 
+    @property
+    def turned(self) -> Pool:
+        """The same questions the other way round."""
+        return Pool([Question(q.second, q.first) for q in self.questions], -self.differences, self.pure)
+
 
 def candidate_questions(
     alternatives: Sequence[Alternative], relevant: Indices, belief: Belief, lotteries: bool
@@ -86,8 +91,8 @@ def contenders(
     return [chosen[i] for i in kept]
 
 
-def predicted(belief: Belief, differences: Matrix) -> NDArray[np.bool_]:
-    """Return which answer each particle gives to each question: [3, M, Q], in the order of ANSWERS."""
+def meant(belief: Belief, differences: Matrix) -> NDArray[np.bool_]:
+    """Return which answer each particle means to each question: [3, M, Q], in the order of ANSWERS."""
     gains = belief.weights @ differences.T
     least = belief.precision[:, None]
     first, second = gains > least, gains < -least
@@ -134,6 +139,17 @@ def information(answers: NDArray[np.float64], labels: NDArray[np.int64]) -> NDAr
     share = member.sum(axis=0)
     conditional = entropy(joint / share[None, :, None])
     result: NDArray[np.float64] = entropy(joint.sum(axis=1)) - share @ conditional
+    return result
+
+
+def value_of_asking(answers: NDArray[np.float64], regrets: Matrix) -> Vector:
+    """Return by how much the answer to each question is expected to lower the expected regret of the recommendation.
+
+    ``answers[3, M, Q]`` as in :func:`information`; ``regrets[M, K]`` are those of everything that may be recommended.
+    """
+    flat = answers.transpose(1, 0, 2).reshape(len(regrets), -1)
+    after = (regrets.T @ flat).min(axis=0).reshape(len(answers), -1).sum(axis=0) / len(regrets)
+    result: Vector = np.maximum(regrets.mean(axis=0).min() - after, 0.0)
     return result
 
 

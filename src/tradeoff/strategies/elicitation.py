@@ -33,8 +33,8 @@ FRESH = 24  # particles whose optimum is looked up after every answer: rays alon
 # An importance anywhere from below the first to above the second number is called open in a good recommendation.
 OPEN_IMPORTANCE = (0.02, 0.3)
 # Of the belief: what so many particles agree on is called very likely, and may be wrong for 1 person in 20. It is less than
-# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/calibration.py).
-VERY_LIKELY = 0.97
+# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/people.py).
+VERY_LIKELY = 0.98
 # A runner-up differs by at least this much of some objective's range: nearly the same plan again would tell nothing.
 DIFFERENT = 0.02
 
@@ -58,6 +58,7 @@ class State:
     belief: Belief
     consistent: ConsistentSet
     certificate: Certificate
+    enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
 
     @cached_property
@@ -203,11 +204,14 @@ def _key_after(turn: Turn, question: Question, reply: Reply, foreign: bool) -> b
 Pick = Callable[[Belief, Candidates], int]
 
 
-def first_state(problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None) -> State:
+def first_state(
+    problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None, look_up: int = FRESH
+) -> State:
     """Return the state before any reply: everybody is possible."""
     spanner = bases_of(problem).spanner().alternatives
     candidates = Candidates.none(certifier.objectives, certifier.relevant).with_found(spanner)
     everything = ConsistentSet.everything(certifier.d, RAY_LIMIT)
+    candidates = certifier.look_up(candidates, belief, look_up)
     certificate, candidates = certify(certifier, belief, everything, candidates, pick)
     return State((), frozenset(), frozenset(), candidates, belief, everything, certificate)
 
@@ -229,8 +233,12 @@ def recommendation(
     target: float,
     reason: Reason,
     complete: bool,
+    sure: float = VERY_LIKELY,
 ) -> Recommendation:
-    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``."""
+    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``.
+
+    What ``sure`` of the belief agrees on is called very likely.
+    """
     certificate, candidates, empty = state.certificate, state.candidates, state.consistent.empty
     mine = belief.regrets(candidates, certifier.slack)[:, certificate.number]
     likely = float(mine.mean())
@@ -248,7 +256,7 @@ def recommendation(
         complete=complete and not empty,
         regret_bound=None if empty else certificate.bound,
         likely_regret=likely,
-        likely_worst=max(float(np.quantile(mine, VERY_LIKELY)), likely),  # a few large regrets can make the mean larger
+        likely_worst=max(float(np.quantile(mine, sure)), likely),  # a few large regrets can make the mean larger
         importance=importance,
         unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
         runner_up=_runner_up(state),

@@ -25,7 +25,7 @@ from tradeoff.strategies.choosing import (
     easiest,
     entropy,
     information,
-    predicted,
+    meant,
 )
 from tradeoff.strategies.elicitation import State
 from tradeoff.strategies.polytope import half_spaces
@@ -76,7 +76,7 @@ class ProofChooser:
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
         if not len(pool):
             return None
-        answers = predicted(belief, pool.differences)
+        answers = meant(belief, pool.differences)
         shares = answers.mean(axis=1)
         surprise = entropy(shares)
         removed = self._removed(state, pool, shares)

@@ -1,28 +1,116 @@
-"""Draws from the posterior of a person who sometimes answers wrongly.
+"""Draws from the posterior of a person whose answers are noisy, and sometimes wrong.
 
 Arrays in, arrays out, randomness passed in: the same generator gives the same points, bit for bit on one machine.
 """
 
 from __future__ import annotations
 
-from math import lgamma, log
+from dataclasses import dataclass
+from math import inf, lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import FLOOR, SPARSE, mover
-from tradeoff.strategies.polytope import checked_answers, half_spaces
+from tradeoff.kernels.walk import FLOOR, mover
+from tradeoff.strategies.polytope import checked_answers
 
-__all__ = ["consistent", "posterior_particles"]
+__all__ = [
+    "PEOPLE",
+    "SLIPS",
+    "Answering",
+    "Dirichlets",
+    "Particles",
+    "chances",
+    "consistent",
+    "log_likelihood",
+    "posterior_particles",
+]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Particles = tuple[Matrix, Vector]  # weights [n, d], precision [n]
+
+SPARSE = 0.3  # the Dirichlet parameter of the half of the usual prior that expects few objectives to matter
+PLACED = 2  # the kind of a comparison in which one had to be placed above the other
+NO_NOISE = 1e-9  # a noise scale at which nobody errs
+
+
+class Dirichlets(NamedTuple):
+    """A mixture of Dirichlet distributions of weights: the share of each part, and its parameters, one per weight."""
+
+    shares: tuple[float, ...]
+    parameters: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def usual(cls, d: int) -> Dirichlets:
+        """Return what is supposed of anybody: Dirichlet(1) or Dirichlet(0.3), evenly."""
+        return cls((0.5, 0.5), ((1.0,) * d, (SPARSE,) * d))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Matrix:
+        """Return n draws of weights."""
+        parts = rng.choice(len(self.shares), n, p=np.array(self.shares) / sum(self.shares))
+        gammas = rng.standard_gamma(np.array(self.parameters)[parts])
+        weights: Matrix = np.maximum(gammas / np.maximum(gammas.sum(axis=1, keepdims=True), 1e-300), FLOOR)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
+
+    def terms(self) -> tuple[Vector, Matrix]:
+        """Return the logarithm of each part's coefficient, and the powers of the weights in its density."""
+        parameters = np.array(self.parameters)
+        scale = [lgamma(row.sum()) - sum(lgamma(a) for a in row) for row in parameters]
+        return np.log(self.shares) + np.array(scale), np.ascontiguousarray(parameters - 1.0)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How people are supposed to answer: each trait is uniform on a logarithmic scale between two numbers, or known.
+
+    ``precision`` is the difference in worth that goes unnoticed, ``noise`` the scale of the logistic noise with which a
+    difference is felt, both where weights sum to 1; ``lapse`` is how often an answer is given that is not meant at all.
+    Before any answer, the mind is changed with probability ``change``: what was said before it tells nothing.
+    """
+
+    precision: tuple[float, float] = (1e-4, 1.0)
+    noise: tuple[float, float] = (NO_NOISE, NO_NOISE)
+    lapse: tuple[float, float] = (0.05, 0.05)
+    change: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in (("precision", self.precision), ("noise", self.noise), ("lapse", self.lapse)):
+            if not 0 < low <= high < inf or (name == "lapse" and high >= 2 / 3):
+                raise ArgumentError(
+                    f"the range of the {name} is {low} to {high}; it must be above 0"
+                    + (" and below 2/3" if name == "lapse" else "")
+                )
+        if not 0 <= self.change < 1:
+            raise ArgumentError(f"the chance of a changed mind is {self.change!r}; it must be 0 or more, and below 1")
+
+    @property
+    def ranges(self) -> tuple[Vector, Vector]:
+        """The lowest and highest logarithm of each trait."""
+        low, high = np.log(np.array([self.precision, self.noise, self.lapse])).T.copy()
+        return low, high
+
+
+SLIPS = Answering()  # people who mean what they say, but for slips
+# What is supposed of real people. Chosen by hand on the people of benchmarks/people.py, so that those who answer exactly are
+# asked at most two questions more than if that were known, and what is said of the others is true.
+PEOPLE = Answering(noise=(1e-4, 0.3), lapse=(0.01, 0.25), change=0.01)
+
+
+class Particles(NamedTuple):
+    """Draws of who a person may be."""
+
+    weights: Matrix  # [n, d], each row summing to 1
+    precision: Vector  # [n]
+    noise: Vector  # [n]
+    lapse: Vector  # [n]
+    since: NDArray[np.int64]  # [n]: the first answer of their present mind
 
 
 def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike, kinds: ArrayLike) -> NDArray[np.bool_]:
-    """Return ``[n, q]``: whether particle i would have given answer j.
+    """Return ``[n, q]``: whether answer j is what particle i means, without noise or lapse.
 
     >>> consistent([[1.0, 0.0], [0.5, 0.5]], [0.1, 0.1], [[1.0, -1.0]], [+1]).tolist()
     [[True], [False]]
@@ -33,6 +121,33 @@ def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike,
     return np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
 
 
+def chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
+    """Return ``[3, n, q]``: how likely each particle says "the first", "about equal", "the second" to each question."""
+    gain = particles.weights @ differences.T
+    least, noise = particles.precision[:, None], particles.noise[:, None]
+    with np.errstate(over="ignore"):  # the exponential of a clear difference is infinite, and its chance 0 or 1
+        first, second = (1 / (1 + np.exp((least - sign * gain) / noise)) for sign in (1, -1))
+    meant = np.stack([first, 1 - first - second, second])
+    lapse = particles.lapse[:, None]
+    result: NDArray[np.float64] = (1 - 1.5 * lapse) * np.maximum(meant, 0.0) + lapse / 2
+    return result
+
+
+def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLike) -> Matrix:
+    """Return ``[n, q]``: the logarithm of how likely particle i gives answer j, if its present mind does.
+
+    >>> someone = Particles(np.array([[1.0, 0.0]]), np.array([0.1]), np.array([1e-9]), np.array([0.02]), np.array([0]))
+    >>> np.exp(log_likelihood(someone, [[1.0, -1.0], [0.05, 0.3]], [+1, -1])).round(3).tolist()
+    [[0.98, 0.01]]
+    """
+    difference, kind = checked_answers(differences, kinds)
+    said = chances(particles, difference)
+    placed = (1 - particles.lapse[:, None]) * (said[0] - said[2]) / (1 - 1.5 * particles.lapse[:, None])
+    likelihood = np.where(kind == PLACED, (1 + placed) / 2, np.choose(np.where(kind == PLACED, 0, 1 - kind), said))
+    result: Matrix = np.log(likelihood)
+    return result
+
+
 def posterior_particles(
     differences: ArrayLike,
     kinds: ArrayLike,
@@ -41,57 +156,58 @@ def posterior_particles(
     start: Particles | None = None,
     seen: int = 0,
     *,
-    lapse: float = 0.05,
-    moves: int = 12,
-    e_range: tuple[float, float] = (1e-4, 1.0),
+    answering: Answering = SLIPS,
+    prior: Dirichlets | None = None,
+    moves: int = 8,
 ) -> Particles:
-    """Return n draws (weights ``[n, d]``, precision ``[n]``) of who the person is, given answers that may be wrong.
+    """Return n draws of who the person is, given answers as in :func:`half_spaces`.
 
-    Every answer has likelihood ``1 - lapse`` for those who would give it and ``lapse / 2`` for the others. Before any
-    answer the weights are Dirichlet(1) or Dirichlet(0.3), evenly, and the logarithm of the precision is uniform on
-    ``e_range``. Answers are as in :func:`half_spaces`.
-
-    ``start`` are particles for the first ``seen`` answers, such as an earlier result: then only the new answers cost
-    anything. For each new answer particles are drawn again in proportion to its likelihood and then take ``moves``
-    rounds (half as many for all but the last). A round is one slice-sampling move along the difference of two other
-    particles, one of a single weight on a logarithmic scale and one of the precision; each leaves the posterior as it
-    is, so more rounds only mean more independent particles.
+    ``start`` are particles for the first ``seen`` answers, such as an earlier result, as many as there may be: then only the
+    new answers cost anything. For each new answer particles are drawn again in proportion to its likelihood and then take
+    ``moves`` rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
+    particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
+    each leaves the posterior as it is, so more rounds only mean more independent particles.
 
     >>> rng = np.random.default_rng(0)
-    >>> w, e = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
-    >>> bool((w[:, 0] > w[:, 1]).mean() > 0.9), w.shape, e.shape
+    >>> found = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
+    >>> bool((found.weights[:, 0] > found.weights[:, 1]).mean() > 0.9), found.weights.shape, found.precision.shape
     (True, (400, 2), (400,))
     """
     difference, kind = checked_answers(differences, kinds)
     d = difference.shape[1]
-    if n < 4 or not 0.0 < lapse < 2.0 / 3.0 or not 0.0 < e_range[0] < e_range[1]:
-        raise ArgumentError(
-            f"particles need n >= 4, 0 < lapse < 2/3 and 0 < e_range[0] < e_range[1]; found {n}, {lapse}, {e_range}"
-        )
+    if n < 4:
+        raise ArgumentError(f"particles need n >= 4; found {n}")
+    prior = Dirichlets.usual(d) if prior is None else prior
+    low, high = answering.ranges
     if start is None:
         seen = 0
-        weights = np.where(rng.random((n, 1)) < 0.5, rng.dirichlet(np.ones(d), n), rng.dirichlet(np.full(d, SPARSE), n))
-        levels = rng.uniform(log(e_range[0]), log(e_range[1]), n)
+        weights = prior.draw(n, rng)
+        traits = rng.uniform(low, high, (n, len(low)))
+        since = np.zeros(n, dtype=np.int64)
     else:
-        picked = np.arange(n) * len(start[0]) // n
-        weights = np.array(start[0], np.float64)[picked]
-        levels = np.log(np.clip(np.asarray(start[1], np.float64)[picked], *e_range))
-    weights = np.maximum(weights, FLOOR)
-    weights /= weights.sum(axis=1, keepdims=True)
-    penalty = log((1.0 - lapse) / (lapse / 2.0))
-    # The density of Dirichlet(SPARSE) over that of Dirichlet(1), without the weights' own part.
-    log_sparse = lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d)
+        picked = np.arange(n) * len(start.weights) // n if seen == len(kind) else slice(None)
+        weights = np.maximum(np.array(start.weights, np.float64)[picked], FLOOR)
+        weights /= weights.sum(axis=1, keepdims=True)
+        traits = np.clip(np.log(np.stack([start.precision, start.noise, start.lapse], axis=1)[picked]), low, high)
+        since = np.array(start.since)[picked]
+    coefficients, powers = prior.terms()
+    change = log(answering.change) if answering.change > 0 else -inf
     for count in range(seen + 1, len(kind) + 1):
-        fits = consistent(weights, np.exp(levels), difference[count - 1 : count], kind[count - 1 : count])[:, 0]
-        likelihood = np.cumsum(np.where(fits, 1.0 - lapse, lapse / 2.0))
+        now = _particles(weights, traits, since)
+        newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
+        likelihood = np.cumsum(np.exp(newest))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
-        drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
-        others, other_levels = weights[drawn], levels[drawn]
-        weights, levels = others.copy(), other_levels.copy()
-        rows = half_spaces(difference[:count], kind[:count])
+        drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
+        others, other_traits = weights[drawn], traits[drawn]
+        weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(
-            weights, levels, others, other_levels, np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1]),
-            log(e_range[0]), log(e_range[1]), penalty, log_sparse, moves if count == len(kind) else (moves + 1) // 2,
-            rng.integers(1 << 63, dtype=np.uint64),
+            weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
+            np.ascontiguousarray(kind[:count]), low, high, coefficients, powers, change,
+            moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
-    return weights, np.exp(levels)
+    return _particles(weights, traits, since)
+
+
+def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
+    precision, noise, lapse = np.exp(traits).T
+    return Particles(weights, precision, noise, lapse, since)

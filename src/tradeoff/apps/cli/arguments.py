@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
     "ask": {**_BOTH, "clock": None, "sides": "--seed"},
     "simulate": {
         **_BOTH, "users": "--users", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
-        "jobs": "--jobs", "out": "--out", "progress": None,
+        "people": "--people", "prior": "--prior", "jobs": "--jobs", "out": "--out", "progress": None,
     },
 }  # fmt: skip
 
@@ -52,6 +54,16 @@ def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
     if not weights.any():
         raise ArgumentError(f"all weights are 0, so all plans are equally good; try {names[0]}=1")
     return weights
+
+
+def prior_from(path: Path) -> Any:
+    """Return what is supposed of people before the first answer, as ``learn_prior`` made it and a file holds it as JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"the prior in {str(path)!r} cannot be read: {error}; write what learn_prior returns to it, with json.dump"
+        ) from None
 
 
 def settings_from(options: Sequence[str], command: str) -> dict[str, Any]:

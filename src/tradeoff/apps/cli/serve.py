@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -137,17 +138,27 @@ def strategy_options(command: Command) -> Command:
                   help="How the questions are chosen.")  # fmt: skip
     @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
+    @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
+                  help="What to suppose of people before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
     @click.option(
         "--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person at most this many questions."
     )
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
                   help="Random seed.")  # fmt: skip
     @functools.wraps(command)
-    def run(strategy: str, options: tuple[str, ...], max_questions: int | None, seed: int, **arguments: Any) -> Any:
+    def run(
+        strategy: str,
+        options: tuple[str, ...],
+        prior: Path | None,
+        max_questions: int | None,
+        seed: int,
+        **arguments: Any,
+    ) -> Any:
         one_thread_each()
-        from tradeoff.apps.cli.arguments import settings_from
+        from tradeoff.apps.cli.arguments import prior_from, settings_from
 
         settings = settings_from(options, "ask")
+        settings |= {} if prior is None else {"prior": prior_from(prior)}
         settings |= {} if max_questions is None else {"max_questions": max_questions}
         return command(chosen=StrategyOptions(strategy, settings, seed), **arguments)
 

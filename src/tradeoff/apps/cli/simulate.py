@@ -31,6 +31,10 @@ PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
+@click.option("--people", default="exact", show_default=True, metavar="KIND",
+              help="How the users answer: slips-10, logistic-10, tired, changing-5, ...; a wrong one lists all.")  # fmt: skip
+@click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
+              help="What to suppose of the users before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
 @click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
 @click.option(
     "--seed", default=0, show_default=True, metavar="N", help="Random seed; user i depends only on the seed and i."
@@ -49,6 +53,8 @@ def simulate(
     strategy: str,
     options: tuple[str, ...],
     error_rate: float,
+    people: str,
+    prior: Path | None,
     max_questions: int | None,
     seed: int,
     jobs: int | None,
@@ -58,15 +64,18 @@ def simulate(
 ) -> None:
     """Ask many simulated users.
 
-    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random.
+    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random; with
+    --people they err near ties, tire, favour a side, change their minds or want nothing linear.
     Regret is relative: the share of the best possible gain that the recommended plan misses. For comparison, the regret
     without any questions, with equal weights, is shown as well.
     """
     from tradeoff import population
-    from tradeoff.apps.cli.arguments import settings_from
+    from tradeoff.apps.cli.arguments import prior_from, settings_from
     from tradeoff.results import check_picture, plot_results
 
     given = settings_from(options, "simulate")
+    if prior is not None:
+        given["prior"] = prior_from(prior)
     if plot is not None:
         check_picture(plot)
     loaded = source.read()
@@ -75,7 +84,7 @@ def simulate(
         with progress_bar() as progress:
             run = population.simulate(
                 loaded, users, precision=precision, strategy=strategy, error_rate=error_rate, seed=seed,
-                max_questions=max_questions, jobs=jobs, out=out, progress=progress, **given,
+                max_questions=max_questions, people=people, jobs=jobs, out=out, progress=progress, **given,
             )  # fmt: skip
         if plot is not None:
             plot_results(run.results, run.baseline(), plot, heading(run, loaded.title))
@@ -136,8 +145,10 @@ def summary_data(run: Population, name: str, seconds: float) -> dict[str, Any]:
 def heading(run: Population, title: str) -> str:
     """Return what was simulated, in a line."""
     used = run.settings
-    options = "".join(f", {name} {value}" for name, value in used.options.items())
+    options = "".join(f", {name} {value}" for name, value in used.options.items() if name != "prior")
+    options += ", with a prior" if used.options.get("prior") else ""
     slips = f", {100 * used.error_rate:g}% wrong answers" if used.error_rate else ""
+    slips += f", people of the kind {used.people}" if used.people != "exact" else ""
     return f"{title}: {len(run):,} users, strategy {used.strategy}{options}, precision {100 * used.precision:g}%{slips}"
 
 

@@ -174,6 +174,7 @@ SCHEMAS: dict[str, Schema] = {
             "robust_bound": SHARE,
             "likely_regret": SHARE,
             "likely_worst": SHARE,
+            "fits": {"type": "boolean", "description": "Whether one set of priorities explains the answers."},
             "target": SHARE,
             "expected_left": {**SHARE, "description": "About how many questions are still to come, this one included."},
             "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},

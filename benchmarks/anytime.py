@@ -1,0 +1,196 @@
+"""How good is the recommendation after n answers? Curves for n = 0..10 beside other ways to learn, as tables in Markdown.
+
+    python benchmarks/anytime.py                       96 people per table, on all cores
+    python benchmarks/anytime.py --people 8 --k 3
+
+People stop early, so every answer counts. On random catalogues (points on a sphere and in a cube, by turns) of 3, 4 and 6
+objectives, the same people meet ``careful``, equal weights, and Bayesian learners of a linear preference that are written down
+here: particles for the posterior with 8% slips, the recommendation of least expected regret among all items that anybody may
+want, and the question of largest
+
+- EUBO: expected worth of the better of the two;
+- EVOI: expected worth of what is recommended after the answer;
+- MI: mutual information between the answer and the person.
+
+The area is the mean over n = 0..10. Regrets are relative, in percent, with the standard error of the area's difference to
+``careful`` on the same people.
+"""
+
+from __future__ import annotations
+
+import os
+
+if __name__ == "__main__":  # one thread a process, set before the libraries are imported
+    for _name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.model import Question
+from tradeoff.people import Habits, Kind, Person
+from tradeoff.problems.catalogue import Catalogue
+from tradeoff.strategies import start
+from tradeoff.strategies.sampling import Answering, Particles, chances, posterior_particles
+
+sys.path.insert(0, str(Path(__file__).parent))
+from people import random_catalogue
+
+ANSWERS = 10
+PARTICLES = 500
+FAVOURITES = 16  # items best for the most particles, whose pairs are questions,
+PAIRS = 300  # beside random pairs of everything that is best for somebody
+SUPPOSED = Answering(lapse=(0.08, 0.08))
+BATCH = 2
+
+Matrix = NDArray[np.float64]
+Score = Callable[[Matrix, Matrix, NDArray[np.intp]], NDArray[np.float64]]
+
+
+def eubo(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the expected worth of the better of each two; ``shares[M, K]`` are of each particle's best."""
+    found: NDArray[np.float64] = np.maximum(shares[:, pairs[:, 0]], shares[:, pairs[:, 1]]).mean(axis=0)
+    return found
+
+
+def evoi(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the expected worth of the recommendation after each answer; ``answers[3, M, Q]``."""
+    found: NDArray[np.float64] = np.sum([(shares.T @ answer).max(axis=0) for answer in answers], axis=0) / len(shares)
+    return found
+
+
+def mutual_information(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return what each answer tells about the person."""
+    mean = answers.mean(axis=1)
+    found: NDArray[np.float64] = (answers * np.log(answers)).sum(axis=0).mean(axis=0) - (mean * np.log(mean)).sum(
+        axis=0
+    )
+    return found
+
+
+LEARNERS: dict[str, Score] = {"EUBO": eubo, "EVOI": evoi, "mutual information": mutual_information}
+NAMES = ("careful", *LEARNERS, "equal weights")
+
+
+class Curve(TypedDict):
+    """The regrets of one person's recommendations after 0, 1, ... answers."""
+
+    k: int
+    wrong: float
+    person: int
+    name: str
+    regrets: list[float]
+
+
+def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Generator) -> list[float]:
+    """Return the regrets after each answer to a Bayesian learner."""
+    gains, d = problem.gains, len(problem.objectives)
+    differences, kinds = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
+    particles: Particles = posterior_particles(differences, kinds, PARTICLES, rng, answering=SUPPOSED)
+    asked: set[tuple[int, int]] = set()
+    found: list[float] = []
+    for n in range(ANSWERS + 1):
+        worth = particles.weights @ gains.T
+        shares = worth / worth.max(axis=1, keepdims=True)
+        found.append(who.regret(problem.alternative(int(shares.mean(axis=0).argmax()))))
+        if n == ANSWERS:
+            return found
+        counts = np.bincount(worth.argmax(axis=1), minlength=len(gains))
+        wanted = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        pool = {(int(a), int(b)) for i, a in enumerate(wanted[:FAVOURITES]) for b in wanted[:i] if a != b}
+        pool |= {(int(a), int(b)) for a, b in rng.choice(wanted, (PAIRS, 2)) if a != b}
+        pairs = np.array(sorted({(max(p), min(p)) for p in pool} - asked) or sorted(pool) or [(0, 1)])
+        answers = chances(particles, gains[pairs[:, 0]] - gains[pairs[:, 1]])
+        first, second = pairs[score(shares, answers, pairs).argmax()].tolist()
+        asked.add((first, second))
+        question = Question(problem.alternative(first), problem.alternative(second))
+        differences = np.vstack([differences, question.difference])
+        kinds = np.append(kinds, who(question).sign)
+        particles = posterior_particles(differences, kinds, PARTICLES, rng, particles, n, answering=SUPPOSED)
+    return found
+
+
+def careful(problem: Catalogue, who: Person) -> list[float]:
+    """Return the regrets after each answer to ``careful``; what it recommends in the end stays."""
+    running = start("careful", problem)
+    found: list[float] = []
+    try:
+        step = next(running)
+        while len(found) <= ANSWERS:
+            found.append(who.regret(step.recommend().alternative))
+            step = running.send(who(step.question))
+    except StopIteration as end:
+        found += [who.regret(end.value.alternative)] * (ANSWERS + 1 - len(found))
+    return found
+
+
+def equal_weights(problem: Catalogue, who: Person) -> list[float]:
+    """Return the regrets of asking nothing."""
+    (equal,) = problem.best(np.ones((1, len(problem.objectives))))
+    return [who.regret(equal)] * (ANSWERS + 1)
+
+
+def curves(k: int, wrong: float, person: int) -> list[Curve]:
+    """Return the curves of one person."""
+    problem = random_catalogue("sphere" if person % 2 else "uniform", k, person // BATCH)
+    weights = np.random.default_rng([k, person]).dirichlet(np.ones(k))
+
+    def somebody() -> Person:
+        return Person(problem, weights, Kind(Habits(slips=wrong)), seed=person)
+
+    made = {"careful": careful(problem, somebody()), "equal weights": equal_weights(problem, somebody())}
+    for name, score in LEARNERS.items():
+        made[name] = learner(score, problem, somebody(), np.random.default_rng([k, person, 1]))
+    return [Curve(k=k, wrong=wrong, person=person, name=name, regrets=made[name]) for name in NAMES]
+
+
+def table(found: list[Curve]) -> None:
+    """Print the curves of one number of objectives and one share of wrong answers."""
+    by_name = {name: 100 * np.array([one["regrets"] for one in found if one["name"] == name]) for name in NAMES}
+    print("| | " + " | ".join(f"n = {n}" for n in range(ANSWERS + 1)) + " | area | more than careful |")
+    print("|---" + "|---:" * (ANSWERS + 3) + "|")
+    mine = by_name["careful"]
+    for name, regrets in by_name.items():
+        gap = regrets.mean(axis=1) - mine.mean(axis=1)
+        cells = [f"{x:.2f}" for x in (*regrets.mean(axis=0), regrets.mean())]
+        print(f"| {name} | {' | '.join(cells)} | {gap.mean():+.2f} ± {gap.std() / len(gap) ** 0.5:.2f} |")
+    best = np.min([regrets.mean(axis=0) for name, regrets in by_name.items() if name != "careful"], axis=0)
+    above = [
+        f"n = {n} by {m - b:.2f}" for n, (m, b) in enumerate(zip(mine.mean(axis=0), best, strict=True)) if m > b + 1e-9
+    ]
+    print("\ncareful is above the best of the others at " + (", ".join(above) or "no n") + ".\n")
+
+
+def main() -> None:
+    """Print the tables."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--people", type=int, default=96, help="simulated people per table")
+    reader.add_argument("--k", default="3,4,6", help="numbers of objectives")
+    reader.add_argument("--wrong", default="0,0.1", help="shares of wrong answers")
+    reader.add_argument("--jobs", type=int, help="processes; by default one per core")
+    reader.add_argument("--json", type=Path)
+    given = reader.parse_args()
+    begin = time.perf_counter()
+    rows = [(int(k), float(wrong)) for k in given.k.split(",") for wrong in given.wrong.split(",")]
+    tasks = [(k, wrong, person) for k, wrong in rows for person in range(given.people)]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        found = [one for made in pool.map(curves, *zip(*tasks, strict=True), chunksize=BATCH) for one in made]
+    for k, wrong in rows:
+        print(f"### k = {k}, {'exact answers' if not wrong else f'{100 * wrong:g}% wrong answers'}\n")
+        table([one for one in found if (one["k"], one["wrong"]) == (k, wrong)])
+    print(f"Mean regret in percent, {given.people} people each; {time.perf_counter() - begin:.0f} s.")
+    if given.json:
+        given.json.write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Law 9 for people as they are: what is said to be very likely is exceeded by few, or it is not said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tradeoff
+from tests.laws.test_law_9_statements import at_most
+from tests.strategies.people import random_catalogue
+from tradeoff import ArgumentError, Question
+from tradeoff.model import NOTHING, Alternative, Answer, Reason, Recommendation
+from tradeoff.people import KINDS, Habits, Kind, Person, person_of
+from tradeoff.presentation.certainty import NO_FIT, certainty, certificate, statements
+from tradeoff.problem import Problem
+from tradeoff.strategies import _careful, sampling, start
+from tradeoff.strategies._careful import MISFIT
+from tradeoff.strategies.belief import Belief
+
+PEOPLE = 5  # of each kind
+CHECKED = ("exact", "slips-20", "logistic-10", "thurstone-5", "side", "changing-5", "chebyshev")
+
+
+def recommended(who: Person, problem: Problem) -> Recommendation:
+    running = start("careful", problem)
+    try:
+        step = next(running)
+        while True:
+            step = running.send(who(step.question))
+    except StopIteration as end:
+        found: Recommendation = end.value
+        return found
+
+
+@pytest.fixture(scope="module")
+def interviews() -> dict[str, list[tuple[float, Recommendation]]]:
+    problems = [tradeoff.load("coffee"), random_catalogue(np.random.default_rng(5), 4, items=60, kind="sphere")]
+    made: dict[str, list[tuple[float, Recommendation]]] = {}
+    for kind in CHECKED:
+        made[kind] = []
+        for i in range(PEOPLE):
+            problem = problems[i % 2]
+            who = person_of(problem, kind, 90, i)
+            found = recommended(who, problem)
+            made[kind].append((who.regret(found.alternative), found))
+    return made
+
+
+def test_very_likely_is_true_of_people_as_they_are(
+    interviews: dict[str, list[tuple[float, Recommendation]]],
+) -> None:
+    for linear, rate in ((True, 0.05), (False, 0.1)):
+        rows = [one for kind, made in interviews.items() for one in made if KINDS[kind].linear is linear]
+        said = [(regret, found.likely_worst) for regret, found in rows if found.likely_worst is not None]
+        assert len(said) > len(rows) / 2
+        assert sum(regret > worst + 1e-9 for regret, worst in said) <= at_most(rate, len(said))
+
+
+def test_noise_makes_the_statement_weaker_and_not_the_interview_long(
+    interviews: dict[str, list[tuple[float, Recommendation]]],
+) -> None:
+    def questions(kind: str) -> float:
+        return float(np.mean([found.questions for _, found in interviews[kind]]))
+
+    def told(kind: str) -> float:
+        shares = [found.likely_worst for _, found in interviews[kind] if found.likely_worst is not None]
+        return float(np.median(shares))
+
+    for kind in ("logistic-10", "thurstone-5", "side"):
+        assert questions(kind) <= 1.6 * questions("exact")
+        assert told(kind) > told("exact")
+    assert np.mean([regret for regret, _ in interviews["exact"]]) < 0.005
+
+
+def test_answers_that_no_weights_explain_are_noticed() -> None:
+    """Whoever says what hardly anybody would say is told no number; noise alone is no reason for that."""
+    rng = np.random.default_rng(0)
+    differences = np.abs(rng.normal(size=(8, 3)))  # the first is better in everything
+    for answers, odd in (([1] * 8, False), ([1, 1, -1, 1, 1, 1, 1, 1], False), ([-1] * 8, True)):
+        kinds = np.array(answers, dtype=np.int64)
+        belief = Belief.posterior(differences, kinds, sampling.PEOPLE, seed=1)
+        assert (belief.surprise(differences, kinds) > MISFIT) is odd
+    undecided = np.array([1, -1] * 4, dtype=np.int64)
+    near = rng.normal(size=(8, 3)) * 0.02
+    assert Belief.posterior(near, undecided, sampling.PEOPLE, seed=1).surprise(near, undecided) < MISFIT
+
+
+def test_a_person_whom_nothing_fits_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_careful, "MISFIT", -100.0)  # as if all answers were too unlikely
+    problem = random_catalogue(np.random.default_rng(1), 2, items=30)
+    found = recommended(person_of(problem, "exact", 1), problem)
+    assert not found.fits and found.likely_worst is None and found.likely_regret is None
+    assert found.reason == Reason.NOT_SURER
+    assert certainty("nothing", found) == list(NO_FIT)
+
+
+def test_what_is_said_where_nothing_fits() -> None:
+    known = {"regret_bound": 0.01, "robust_bound": 0.02, "likely_worst": None, "likely_regret": None}
+    found = Recommendation(Alternative([1.0], NOTHING), [1.0], 5, Reason.NOT_SURER, fits=False, target=0.01, **known)  # type: ignore[arg-type]
+    assert statements(found) == [] and certificate(found) == ""
+    assert certainty("nothing", found) == list(NO_FIT)
+    assert not any(character.isdigit() for character in "".join(NO_FIT))
+
+
+def test_every_kind_answers_and_is_the_same_again() -> None:
+    problem = tradeoff.load("coffee")
+    first, second = problem.best([[1, 0, 0, 0, 0], [0, 1, 1, 0, 0]])
+    question = Question(first, second)
+    for kind in KINDS:
+        one, two = person_of(problem, kind, 3), person_of(problem, kind, 3)
+        assert [one(question) for _ in range(12)] == [two(question) for _ in range(12)]
+        assert -1e-9 <= one.regret(first) <= 1 and one.weights.sum() == pytest.approx(1)
+    changing = person_of(problem, "changing-3", 3)
+    before, after = changing.before, changing.taste
+    assert not np.allclose(before.weights, after.weights)
+    with pytest.raises(ArgumentError, match="there are no people of the kind 'nobody'; there are exact"):
+        person_of(problem, "nobody", 1)
+    with pytest.raises(ArgumentError, match="catalogues only"):
+        person_of(tradeoff.load("vacuum"), "chebyshev", 1)
+
+
+def test_the_best_of_a_taste_is_worth_one_and_nothing_is_worth_more() -> None:
+    problem = random_catalogue(np.random.default_rng(2), 4)
+    for kind in KINDS.values():
+        someone = Person(problem, [0.4, 0.3, 0.2, 0.1], kind, seed=1)
+        assert someone.taste.all(problem.gains).max() == pytest.approx(1.0)
+
+
+def test_habits_do_what_they_are_called() -> None:
+    problem = random_catalogue(np.random.default_rng(3), 3)
+    alike = Question(problem.alternative(0), problem.alternative(0))
+    assert Person(problem, [1, 1, 1], Kind(Habits(favours_first=0.1)), seed=0)(alike) is Answer.FIRST
+    assert Person(problem, [1, 1, 1], Kind(Habits(slips=1.0)), seed=0)(alike) is not Answer.SAME
+    better = Question(problem.best([[1, 1, 1]])[0], Alternative(np.zeros(3), NOTHING))
+    assert Person(problem, [1, 1, 1], Kind(Habits(flips=1.0)), seed=0)(better) is Answer.SECOND
+    noisy = Person(problem, [1, 1, 1], Kind(Habits(logistic=0.1)), seed=0)
+    said = [noisy(alike) for _ in range(400)]
+    assert abs(said.count(Answer.FIRST) - said.count(Answer.SECOND)) < 100 and noisy.errors > 300
