@@ -80,7 +80,9 @@ def test_chances_sum_to_one_and_two_sides_are_alike() -> None:
     assert_allclose(there, back[::-1], atol=1e-12)
     # The nearer two alternatives, the likelier an error and "about equal".
     nearer = sampling.chances(some, differences / 3)
-    assert (nearer[1] >= there[1] - 1e-12).all() and (nearer[[0, 2]].max(axis=0) <= there[[0, 2]].max(axis=0) + 1e-12).all()
+    assert (nearer[1] >= there[1] - 1e-12).all() and (
+        nearer[[0, 2]].max(axis=0) <= there[[0, 2]].max(axis=0) + 1e-12
+    ).all()
 
 
 def test_particles_of_nobody_in_particular_are_the_prior() -> None:

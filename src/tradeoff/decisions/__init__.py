@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradeoff.decisions.groups import Choice, Group, group
 from tradeoff.decisions.preferences import Preferences
-from tradeoff.decisions.ranking import Ranked, Ranking, ranking
+from tradeoff.decisions.ranked import Ranked, Ranking, ranking
 from tradeoff.decisions.rivals import Rival, find_alternative, why_not
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.decisions.preferences import Answers, Preferences
 from tradeoff.decisions.programs import least
-from tradeoff.decisions.ranking import SAME, Ranking, left_out, ranking
+from tradeoff.decisions.ranked import SAME, Ranking, left_out, ranking
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item, Matrix, Vector

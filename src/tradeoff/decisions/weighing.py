@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.decisions.preferences import Preferences
-from tradeoff.decisions.ranking import Ranking, left_out, merged
+from tradeoff.decisions.ranked import Ranking, left_out, merged
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.problems.catalogue import Catalogue

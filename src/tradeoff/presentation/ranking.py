@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tradeoff.decisions import Ranking, Rival
-from tradeoff.decisions.ranking import ALIKE
+from tradeoff.decisions.ranked import ALIKE
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item, Vector
 from tradeoff.presentation.cards import amounts, changes

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tradeoff.decisions import Preferences, Ranking, why_not
-from tradeoff.decisions.ranking import ranking_of
+from tradeoff.decisions.ranked import ranking_of
 from tradeoff.decisions.weighing import Options, options
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
