@@ -23,11 +23,9 @@ from tradeoff.model import (
     Vector,
     frozen_array,
 )
-from tradeoff.problem import SAME, GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
+from tradeoff.problem import GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
 from tradeoff.problems.choice import SingleChoice
-
-# How many scores (items x weights) are computed in one piece: 32 MB.
-SCORES_AT_ONCE = 1 << 22
+from tradeoff.problems.selection import winners
 
 
 class Catalogue(SingleChoice):
@@ -138,27 +136,7 @@ class Catalogue(SingleChoice):
     def best(self, weights: ArrayLike) -> list[Alternative]:
         """Return the best item for each row of weights; the largest total gain breaks ties, so none is dominated."""
         rows = unit_rows(weight_rows(weights, self.objectives))
-        chunk = max(1, SCORES_AT_ONCE // len(self.gains))
-        chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
-        return [self._item(i) for part in chunks for i in self._winners(part).tolist()]
-
-    def _winners(self, rows: Matrix) -> Indices:
-        """Return the index of the best item per row."""
-        # Gains lie in [0, 1], so |w| bounds every score; scores that differ by less than rounding tie.
-        tolerance = SAME * np.abs(rows).sum(axis=1)
-        rough = rows @ self.gains.T
-        row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
-        # The last digits of the product above may depend on the size of the batch, so it only narrows the choice down. The
-        # deciding scores are added up in a fixed order, so that a row's winner does not depend on its batch.
-        scores = np.zeros(len(row))
-        for j in range(rows.shape[1]):
-            scores += self.gains[item, j] * rows[row, j]
-        best = np.maximum.reduceat(scores, np.searchsorted(row, np.arange(len(rows))))
-        tied = scores >= (best - tolerance)[row]
-        row, item = row[tied], item[tied]
-        order = np.lexsort((item, -self._totals[item], row))
-        winners: Indices = item[order][np.searchsorted(row[order], np.arange(len(rows)))]
-        return winners
+        return [self._item(i) for i in winners(rows, self.gains, self._totals).tolist()]
 
     @cached_property
     def _totals(self) -> Vector:

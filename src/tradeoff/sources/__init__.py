@@ -18,11 +18,12 @@ from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
-AnyProblem: TypeAlias = Catalogue | MDP | PointSet
+AnyProblem: TypeAlias = Catalogue | MDP | PointSet | Coverage
 Reader: TypeAlias = Callable[..., AnyProblem]
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -243,6 +244,8 @@ def save(problem: AnyProblem, path: str | Path) -> None:
                     f"{path} cannot be written: there is no folder {str(path.parent)!r}; create it first"
                 )
             case ".toml" | ".json":
+                if isinstance(problem, Coverage):
+                    raise ProblemError(f"{path}: a coverage is written to .npz, not to {path.suffix!r}")
                 writing.write(problem, path)
             case ".npz":
                 npz.write(problem, path)

@@ -21,9 +21,11 @@ from tradeoff.model import Objective, Reference
 from tradeoff.problem import check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.layer import Layer, check_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.ram import check_fits
+from tradeoff.sources.files import coverages
 from tradeoff.sources.files.writing import known_places
 from tradeoff.sources.limits import MOST_KEYS, check_characters, check_length
 from tradeoff.sources.messages import shortened
@@ -40,8 +42,12 @@ DAMAGES = (
 )  # fmt: skip
 
 
-def write(problem: Catalogue | MDP, path: Path) -> None:
+def write(problem: Catalogue | MDP | Coverage, path: Path) -> None:
     """Write a problem as .npz; reading it back gives the same problem exactly."""
+    arrays: dict[str, NDArray[Any]] = {}
+    if isinstance(problem, Coverage):
+        arrays |= coverages.arrays_of(problem)
+        problem = problem.storable_model
     header: dict[str, Any] = {
         "format": FORMAT,
         "kind": "catalogue" if isinstance(problem, Catalogue) else "mdp",
@@ -52,7 +58,6 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
         ],
         "reference": [problem.reference.name, problem.reference.outcome and dict(problem.reference.outcome)],
     }
-    arrays: dict[str, NDArray[Any]] = {}
     if isinstance(problem, Catalogue):
         header |= {"names": list(problem.names), "labels": {key: list(t) for key, t in problem.labels.items()}}
         arrays["values"] = problem.values
@@ -80,13 +85,14 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def read(path: Path) -> Catalogue | MDP:
+def read(path: Path) -> Catalogue | MDP | Coverage:
     """Return the problem in an .npz file made by ``write``; everything is checked, and sizes before anything is read."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive, path)
         with np.load(path, allow_pickle=False) as arrays:
-            return _problem(arrays, path)
+            model = _problem(arrays, path)
+            return coverages.coverage_from(arrays, model) if coverages.HEADER in arrays else model
     except ProblemError as error:
         raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from None
     except ArgumentError:
