@@ -1,4 +1,4 @@
-"""The best of a list of values for each row of weights."""
+"""Find the best of a list of values for each row of weights."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import numpy as np
 from tradeoff.model import Indices, Matrix, Vector
 from tradeoff.problem import SAME
 
-# Scores of this many items x weights are formed at a time: 32 MB.
+# How many scores (items x weights) are computed in one piece: 32 MB.
 SCORES_AT_ONCE = 1 << 22
 
 
 def winners(rows: Matrix, gains: Matrix, totals: Vector) -> Indices:
-    """Return which of the ``gains`` [n, k] is worth most to each row of weights; among ties that of the largest total."""
+    """Return which of the ``gains`` [n, k] is best for each row of weights; the largest total breaks ties."""
     chunk = max(1, SCORES_AT_ONCE // len(gains))
     parts = [_winners(rows[i : i + chunk], gains, totals) for i in range(0, len(rows), chunk)]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
 def _winners(rows: Matrix, gains: Matrix, totals: Vector) -> Indices:
-    # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
+    # Gains lie in [0, 1], so |w| bounds every score; scores that differ by less than rounding tie.
     tolerance = SAME * np.abs(rows).sum(axis=1)
     rough = rows @ gains.T
     row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
-    # The last digit of the product above may depend on the size of the batch, so it only narrows the choice down. The
-    # scores that decide are added up in one fixed order: a row's winner does not depend on the batch it is in.
+    # The last digits of the product above may depend on the size of the batch, so it only narrows the choice down. The
+    # deciding scores are added up in a fixed order, so that a row's winner does not depend on its batch.
     scores = np.zeros(len(row))
     for j in range(rows.shape[1]):
         scores += gains[item, j] * rows[row, j]
