@@ -14,6 +14,7 @@ from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tradeoff.covering import cover
+    from tradeoff.decisions import group, ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
+    from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
@@ -92,9 +94,13 @@ _HOME = {
     "cover": "covering",
     "dilute": "problem",
     "examples": "sources",
+    "group": "decisions",
     "load": "sources",
+    "ranking": "decisions",
     "represent": "representation",
     "save": "sources",
+    "what_if": "sensitivity",
+    "why_not": "decisions",
 }
 
 __all__ = [
@@ -137,9 +143,13 @@ __all__ = [
     "cover",
     "dilute",
     "examples",
+    "group",
     "load",
+    "ranking",
     "represent",
     "save",
+    "what_if",
+    "why_not",
 ]
 
 
