@@ -116,7 +116,7 @@ async def export(request: Request) -> Response:
 
 async def together(request: Request) -> Response:
     """Show one choice for everybody who has finished, and what it costs each."""
-    sessions, problem = _checked(request)
+    sessions, problem = checked(request)
     return HTMLResponse(await aside(together_page, sessions, problem))
 
 
