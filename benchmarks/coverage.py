@@ -1,11 +1,15 @@
 """How many plans are enough for everybody, what finding them costs, and whether the guarantee was ever exceeded.
 
     python benchmarks/coverage.py [--quick] [--jobs N] [--json]
+    python benchmarks/coverage.py --waits FILE [--people N]
 
 For each problem and tolerance: the number of plans, how many directions were solved for, CPU seconds, the guarantee that was
 proved, and the largest regret seen over 100,000 random weights (a quarter inside the simplex, half near its faces, a quarter on
 them). "exact" is the size of the smallest set without any loss, the convex coverage set, where the search finds it in time. A
 search ends after 300 CPU seconds (30 with --quick); then the guarantee says how far it got.
+
+With --waits: CPU milliseconds on one thread that people wait for a question of an interview on a compiled problem, and for the
+result at its end, after two interviews for warming up. How large the model is does not matter: nothing is solved.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -28,7 +31,7 @@ import joblib
 import numpy as np
 from serve import random_successors
 
-from tradeoff import examples, load
+from tradeoff import Interview, LinearUser, examples, load
 from tradeoff.covering import better_coverages
 from tradeoff.model import Matrix
 from tradeoff.problem import ScaledProblem
@@ -97,12 +100,35 @@ def measured(name: str, tolerance: float, quick: bool) -> Line:
     problem = problem_of(name)
     problem.best(np.eye(len(problem.objectives)))  # compiled code and the scale are not what is measured
     found, seconds = searched(problem, tolerance, 30.0 if quick else 300.0)
-    everything, _ = searched(problem, EXACT, 10.0 if quick else 60.0)
+    everything, _ = searched(problem, EXACT, 3.0 if quick else 60.0)
     exact = len(everything.plans.values) if everything.guarantee <= EXACT else None
     return Line(
         name, len(problem.objectives), tolerance, len(found.plans.values), exact, len(found.proof.most), seconds,
         found.guarantee, largest_regret(problem, found, QUICK_WEIGHTS if quick else WEIGHTS),
     )  # fmt: skip
+
+
+def waits(file: str, people: int) -> None:
+    """Print how long people wait on a compiled problem."""
+    problem = load(file)
+    for strategy in ("careful", "certified"):
+        times: dict[str, list[float]] = {"question": [], "result": []}
+        for number in range(people + 2):
+            weights = np.random.default_rng(number).dirichlet(np.ones(len(problem.objectives)))
+            person = LinearUser.scaled(problem, weights, precision=0.01)
+            interview = Interview(problem, strategy)
+            question = interview.ask()
+            while question is not None:
+                interview.tell(person(question))
+                begin = time.process_time()
+                question = interview.ask()
+                if number >= 2:
+                    times["question" if question is not None else "result"].append(1000 * (time.process_time() - begin))
+        for what, found in times.items():
+            spread = (
+                f"mean {np.mean(found):.0f}, p50 {np.percentile(found, 50):.0f}, p95 {np.percentile(found, 95):.0f}"
+            )
+            print(f"{strategy:9} {what:8} {len(found):5,} waits, ms: {spread}, most {max(found):.0f}")
 
 
 def available(name: str) -> bool:
@@ -120,27 +146,39 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer weights, and small random models only")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1, the default, is one per core")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--waits", metavar="FILE", help="measure interviews on this compiled problem instead")
+    parser.add_argument("--people", type=int, default=50, help="how many are asked, with --waits")
     given = parser.parse_args(arguments)
+    if given.waits is not None:
+        waits(given.waits, given.people)
+        return 0
     names = [*examples(), *filter(available, ENVIRONMENTS)]
     tasks: list[tuple[str, float]] = [(name, tolerance) for name in names for tolerance in (0.01, 0.001)]
     size = 100 if given.quick else 1_000
     tasks += [(f"random k={k} S={size}", 0.01) for k in (2, 3, 4)]
     tasks += [(f"random k={k} S={size}", 0.001) for k in (2, 3, 4)]
     tasks += [(f"random k=5 S={size}", 0.02), (f"random k=6 S={size}", 0.05)]
-    lines: list[Any] = joblib.Parallel(n_jobs=given.jobs, batch_size=1)(
-        joblib.delayed(measured)(name, tolerance, given.quick) for name, tolerance in tasks
-    )
+    if not given.json:
+        print(f"{'problem':24} k tolerance  plans  exact  solved  seconds  guarantee  largest regret seen")
+    lines: list[Line] = []
+    calls = (joblib.delayed(measured)(name, tolerance, given.quick) for name, tolerance in tasks)
+    for line in joblib.Parallel(n_jobs=given.jobs, batch_size=1, return_as="generator")(calls):
+        lines.append(line)
+        if not given.json:
+            print_line(line)
     if given.json:
         print(json.dumps([asdict(line) for line in lines], indent=2))
-    else:
-        print(f"{'problem':24} k tolerance  plans  exact  solved  seconds  guarantee  largest regret seen")
-        for line in lines:
-            exact = "" if line.exact is None else f"{line.exact:,}"
-            print(
-                f"{line.problem:24} {line.objectives} {line.tolerance:9g} {line.plans:6,} {exact:>6} {line.solved:7,} "
-                f"{line.seconds:8.2f} {line.guarantee:10.6f} {line.largest:20.6f}"
-            )
     return int(any(line.largest > line.guarantee for line in lines))
+
+
+def print_line(line: Line) -> None:
+    """Print a line of the table."""
+    exact = "" if line.exact is None else f"{line.exact:,}"
+    print(
+        f"{line.problem:24} {line.objectives} {line.tolerance:9g} {line.plans:6,} {exact:>6} {line.solved:7,} "
+        f"{line.seconds:8.2f} {line.guarantee:10.6f} {line.largest:20.6f}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

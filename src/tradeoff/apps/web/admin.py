@@ -81,21 +81,21 @@ def _participant(number: int, person: Person) -> dict[str, Any]:
 
 async def overview(request: Request) -> Response:
     """Show all participants."""
-    _checked(request)
+    checked(request)
     shown: Overview = request.app.state.overview
     return HTMLResponse(await aside(shown.page))
 
 
 async def version(request: Request) -> Response:
     """Tell the page whether it is still up to date, which costs far less than the page."""
-    _checked(request)
+    checked(request)
     shown: Overview = request.app.state.overview
     return PlainTextResponse(await aside(shown.version))
 
 
 async def links(request: Request) -> Response:
     """Make links to hand out."""
-    sessions, _ = _checked(request)
+    sessions, _ = checked(request)
     count = whole(await form(request), "count")
     if not 1 <= count <= MOST_LINKS:
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
@@ -105,7 +105,7 @@ async def links(request: Request) -> Response:
 
 async def export(request: Request) -> Response:
     """Send all data as one file."""
-    sessions, problem = _checked(request)
+    sessions, problem = checked(request)
     format = request.query_params.get("format", "csv")
     if format not in FORMATS:
         raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
@@ -116,7 +116,7 @@ async def export(request: Request) -> Response:
 
 async def together(request: Request) -> Response:
     """Show one choice for everybody who has finished, and what it costs each."""
-    sessions, problem = _checked(request)
+    sessions, problem = checked(request)
     return HTMLResponse(await aside(together_page, sessions, problem))
 
 
@@ -140,7 +140,7 @@ def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
     return zip_bytes(files_of(sessions.study, problem, sessions.store.logs(sessions.study.name), format))
 
 
-def _checked(request: Request) -> tuple[Sessions, AnyProblem]:
+def checked(request: Request) -> tuple[Sessions, AnyProblem]:
     """Return the study's people and problem if the address holds the secret; a wrong one is not found, like any other."""
     sessions: Sessions = request.app.state.sessions
     given: str = request.path_params["secret"]

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from tradeoff.apps.web import admin, api, pages, sharing
+from tradeoff.apps.web import admin, api, health, pages, sharing
 from tradeoff.apps.web.limits import Limiter, Limits
 from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
@@ -42,6 +42,7 @@ def make_app(
             *pages.routes,
             *sharing.routes,
             *admin.routes,
+            *health.routes,
             # No router redirects: a redirect repeats the secret in the address, and behind TLS it would name http://.
             Mount("/api", Router(api.routes, redirect_slashes=False)),
             Mount("/static", StaticFiles(directory=STATIC, packages=[("tradeoff.presentation", "static")])),
@@ -61,7 +62,8 @@ def make_app(
     app.router.redirect_slashes = False
     app.state.sessions, app.state.problem = sessions, problem
     app.state.overview = admin.Overview(sessions, problem)
-    return Guard(Limiter(app, limits or Limits(), visitor_header, refuse=_refused), hosts)
+    app.state.metrics = counted = health.Metrics(app)
+    return Guard(Limiter(counted, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 
 def _said(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
