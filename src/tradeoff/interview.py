@@ -26,23 +26,32 @@ from tradeoff.log import (
     READABLE,
     Answered,
     Asked,
+    CheckAnswered,
+    CheckRetracted,
+    CheckShown,
+    Ended,
     Event,
     Header,
     LogEvent,
     LogState,
+    MenuAsked,
+    Ranked,
     Retracted,
     Shown,
+    ShownMenu,
     Side,
     Skipped,
     SteadyClock,
     event_of,
     header_of,
+    order_of,
     read_log,
     side_of,
 )
-from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, check_ranking, comparisons
+from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.running import Record, Run, check_problem, spec_of_log
+from tradeoff.running import Record, Run, check_problem, logged_question, same_question, spec_of_log, values_of
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
@@ -118,7 +127,7 @@ class Interview:
         self._answers: list[Record] = []  # those not taken back
         self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
-        self._asked: Question | None = None  # the question that waits for an answer
+        self._asked: AnyQuestion | None = None  # the question that waits for an answer
         self._asked_foreign = False
         self._run: Run | None = None  # None: start again
 
@@ -135,11 +144,16 @@ class Interview:
     def _append(self, event: LogEvent, written: Event) -> None:
         self.state.apply(event)
         self._events.append(written)
-        if isinstance(event, Asked | Answered | Skipped | Retracted):  # checks and the end are not for the strategy
+        if not isinstance(event, CheckShown | CheckAnswered | CheckRetracted | Ended):  # these are not for the strategy
             self._unseen.append((self.state.length, event))
 
-    def tell(self, answer: Answer | str) -> None:
+    def tell(self, answer: AnyAnswer | str) -> None:
         """Record the answer to the question that was asked; anything else is refused and changes nothing."""
+        asked = self.state.question
+        if isinstance(asked, MenuAsked):
+            ranking = check_ranking(answer, len(asked.alternatives), asked.asks)
+            self.record(Ranked(tiers=ranking.tiers, number=asked.number, at=self.now()))
+            return
         try:
             given = Answer(answer)
         except ValueError:
@@ -169,7 +183,7 @@ class Interview:
 
     def _last_used(self) -> int:
         """Return the number of the last answer that the strategy uses, wherever it uses it."""
-        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Skipped):
+        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Ranked | Skipped):
             return last.number  # it will be used next
         used = self._think().used
         if not used:
@@ -191,7 +205,7 @@ class Interview:
         """Whether the next question takes no time: it is found already, or in the strategy's cache."""
         if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
             return False
-        return all(isinstance(e, Answered | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+        return all(isinstance(e, Answered | Ranked | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
 
     def _think(self) -> Run:
         """Bring the strategy to where the log is."""
@@ -207,9 +221,9 @@ class Interview:
         while self._unseen:
             position, event = self._unseen[0]
             match event:
-                case Asked():
+                case Asked() | MenuAsked():
                     self._compare(event, self._advance(), f"event {position} of the log")
-                case Answered() | Skipped():
+                case Answered() | Ranked() | Skipped():
                     assert self._asked is not None
                     record = (event.number, self._asked, event.answer)
                     self._answers.append(record)
@@ -247,30 +261,34 @@ class Interview:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(self) -> Question | None:
+    def ask(self) -> AnyQuestion | None:
         """Return the question to be answered now, or None when nothing is left to ask."""
         shown = self.next()
         if shown is None:
             return None
         if not self._is_asked(shown.question):
-            asked = Asked(
-                number=self.state.answered + 1,
-                first=tuple(shown.question.first.value.tolist()),
-                second=tuple(shown.question.second.value.tolist()),
-                left=shown.left,
-                at=self.now(),
-            )
+            number, at = self.state.answered + 1, self.now()
+            asked: Asked | MenuAsked
+            if isinstance(shown, ShownMenu):
+                asks, values = shown.question.asks, tuple(tuple(row) for row in shown.question.values.tolist())
+                asked = MenuAsked(number=number, asks=asks, alternatives=values, order=shown.order, at=at)
+            else:
+                first, second = (tuple(one.value.tolist()) for one in (shown.question.first, shown.question.second))
+                asked = Asked(number=number, first=first, second=second, left=shown.left, at=at)
             self.record(asked)
             self._unseen.pop()  # the strategy asked it
             self._asked, self._asked_foreign = shown.question, False
         return shown.question
 
-    def next(self) -> Shown | None:
-        """Return what ``ask`` would ask, and on which side each alternative would be, without asking it."""
+    def next(self) -> Shown | ShownMenu | None:
+        """Return what ``ask`` would ask, and where each alternative would stand, without asking it."""
         step = self._think().step
         if step is None:
             return None
-        question = step.question
+        question, asked = step.question, self.state.question
+        if isinstance(question, Menu):
+            is_asked = self._is_asked(question) and isinstance(asked, MenuAsked)
+            return ShownMenu(question, asked.order if is_asked else order_of(self.sides, question))  # type: ignore[union-attr]
         turned = self._side_turned(question)
         if self._is_asked(question):
             side = self.left
@@ -288,17 +306,18 @@ class Interview:
                 return "first" if _digits(right) == first else "second"
         return None
 
-    def _is_asked(self, question: Question) -> bool:
+    def _is_asked(self, question: AnyQuestion) -> bool:
         return self._asked is not None and not self._asked_foreign and self._asked.key == question.key
 
     @property
     def left(self) -> Side:
-        """Which alternative of the question that was asked is shown first, on the left or as A."""
-        return "first" if self.state.question is None else self.state.question.left
+        """Which alternative of the pair that was asked is shown first, on the left or as A."""
+        return self.state.question.left if isinstance(self.state.question, Asked) else "first"
 
-    def sides_shown(self) -> dict[int, Side]:
-        """Return for each answer's number which alternative was shown first."""
-        return {one.number: one.shown.left for one in self.state.given if one.number is not None}
+    def sides_shown(self) -> dict[int, Side | tuple[int, ...]]:
+        """Return for each answer's number which alternative was shown first, and of a menu the order."""
+        shown = [one.shown for one in self.state.given if not isinstance(one.shown, CheckShown)]
+        return {one.number: one.left if isinstance(one, Asked) else one.order for one in shown}
 
     def can_show(self, number: int) -> bool:
         """Return whether the question of an answer can be shown again: not if it is foreign, as a log has no plans."""
@@ -342,7 +361,7 @@ class Interview:
                 given = {number: (number, question, answer) for number, question, answer in run.used}
                 for number, question, answer in run.used:
                     if answer is not None:
-                        cone = cone.add(half_spaces(question.difference, answer.sign), number)
+                        cone = cone.add(half_spaces(*comparisons(question, answer)), number)
                 run.conflicts = tuple(given[number] for number in cone.conflict())  # type: ignore[index]
         return run.conflicts
 
@@ -404,39 +423,28 @@ class Interview:
             if not self._answers:
                 self._advance()
 
-    def _compare(self, event: Asked, run: Run, where: str) -> None:
+    def _compare(self, event: Asked | MenuAsked, run: Run, where: str) -> None:
         """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
         question = None if run.step is None else run.step.question
-        if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
+        logged = logged_question(event)
+        if question is not None and same_question(logged, question):
             self._asked, self._asked_foreign = question, False
             return
         version = self.state.header.version
-        whole = len(event.first) == len(event.second) == len(self.problem.objectives)
+        whole = all(len(value) == len(self.problem.objectives) for value in values_of(logged))
         if whole and version != VERSION and self._spec.accepts_foreign_answers:
-            self._asked = Question(
-                Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING)
-            )
-            self._asked_foreign = True
+            self._asked, self._asked_foreign = logged, True
             return
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
-        side, now = ("second", question.second) if _same(event.first, question.first) else ("first", question.first)
+        before, now = ([value.tolist() for value in values_of(one)] for one in (logged, question))
+        why = "" if version == VERSION else "that one chose its questions differently, or "
         raise LogError(
-            f"{where}: the {side} alternative was {list(getattr(event, side))}, but this version would ask about "
-            f"{now.value.tolist()}; the log was begun with version {version or 'unknown'} of the program (this is {VERSION}): "
-            + (
-                "it was edited"
-                if version == VERSION
-                else "that one chose its questions differently, or the log was edited"
-            )
+            f"{where}: the question was about {before}, but this version would ask about {now}; "
+            f"the log was begun with version {version or 'unknown'} of the program (this is {VERSION}): {why}it was edited"
         )
 
 
 def _digits(value: ArrayLike) -> bytes:
     """Return the digits of a value that every machine agrees on."""
     return (np.round(np.asarray(value), 9) + 0.0).tobytes()
-
-
-def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
-    """Return whether an alternative in a log is this one, but for the last digits of another machine."""
-    return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tradeoff.errors import ArgumentError, LogError
-from tradeoff.log import Header, Reply
-from tradeoff.model import Question, Recommendation
+from tradeoff.log import Asked, Header, MenuAsked, Reply
+from tradeoff.menus import AnyQuestion, Menu
+from tradeoff.model import NOTHING, Alternative, Question, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, StrategySpec, name_of, spec_of, start
 
-Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
+Record: TypeAlias = tuple[int, AnyQuestion, Reply]  # number in the log, question, answer (None: skipped)
 
 
 class Run:
@@ -100,3 +103,24 @@ def spec_of_log(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
             f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
             "Interview.resume(problem, log, strategy=...)"
         ) from None
+
+
+def logged_question(event: Asked | MenuAsked) -> AnyQuestion:
+    """Return the question of a log, without plans."""
+    if isinstance(event, MenuAsked):
+        return Menu(tuple(Alternative(np.array(value), NOTHING) for value in event.alternatives), event.asks)
+    return Question(Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING))
+
+
+def values_of(question: AnyQuestion) -> list[Vector]:
+    """Return the gains of a question's alternatives."""
+    alternatives = question.alternatives if isinstance(question, Menu) else (question.first, question.second)
+    return [one.value for one in alternatives]
+
+
+def same_question(one: AnyQuestion, other: AnyQuestion) -> bool:
+    """Return whether two questions are the same, but for the last digits of another machine."""
+    mine, theirs = values_of(one), values_of(other)
+    if type(one) is not type(other) or len(mine) != len(theirs) or getattr(one, "asks", "") != getattr(other, "asks", ""):
+        return False
+    return all(len(a) == len(b) and np.allclose(a, b, rtol=0, atol=1e-9) for a, b in zip(mine, theirs, strict=True))

@@ -48,12 +48,19 @@ def prior(log_product: Any, log_sparse: Any) -> Any:
 
 
 @helper
-def wrong_along(slack: Any, slope: Any, offsets: Any, count: Any, t: Any, precision: Any) -> Any:
-    """Return how many answers do not fit the weights ``t`` along a line."""
-    found = 0
-    for q in range(count):
-        found += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
-    return found
+def misfit(slack: Any, slope: Any, offsets: Any, t: Any, precision: Any, penalty: Any) -> Any:
+    """Return how much less likely the answers are for the weights ``t`` along a line: the sum of what broken rows cost.
+
+    ``penalty`` is what a row costs, what one of the last rows costs instead, and how many these are.
+    """
+    count = offsets.shape[0]
+    last = count - int64(penalty[2])
+    wrong, guessed = 0, 0
+    for q in range(last):
+        wrong += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
+    for q in range(last, count):
+        guessed += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
+    return penalty[0] * wrong + penalty[1] * guessed
 
 
 @helper
@@ -67,8 +74,8 @@ def line_density(
         product *= max(w[j] + t * direction[j], FLOOR)
         if product < TINY:
             product, logarithm = 1.0, logarithm + math.log(product)
-    wrong = wrong_along(slack, slope, offsets, offsets.shape[0], t, math.exp(level + t * rise))
-    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong
+    wrong = misfit(slack, slope, offsets, t, math.exp(level + t * rise), penalty)
+    return prior(logarithm + math.log(product), log_sparse) - wrong
 
 
 @helper
@@ -90,9 +97,9 @@ def one_density(
             product *= w[i] * rest
             if product < TINY:
                 product, logarithm = 1.0, logarithm + math.log(product)
-    wrong = wrong_along(slack, slope, offsets, offsets.shape[0], x, precision)
+    wrong = misfit(slack, slope, offsets, x, precision, penalty)
     # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
-    return prior(logarithm + math.log(product), log_sparse) - penalty * wrong + math.log(x) + (d - 1) * math.log1p(-x)
+    return prior(logarithm + math.log(product), log_sparse) - wrong + math.log(x) + (d - 1) * math.log1p(-x)
 
 
 @helper
@@ -197,12 +204,11 @@ def one_precision(
         slack[q], slope[q] = 0.0, 0.0
         for j in range(w.shape[0]):
             slack[q] += rows[q, j] * w[j]
-    count = offsets.shape[0]
-    least = -penalty * wrong_along(slack, slope, offsets, count, 0.0, math.exp(level)) + math.log(1.0 - uniform(state))
+    least = -misfit(slack, slope, offsets, 0.0, math.exp(level), penalty) + math.log(1.0 - uniform(state))
     lowest, highest = min(low - level, 0.0), max(high - level, 0.0)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        if -penalty * wrong_along(slack, slope, offsets, count, 0.0, math.exp(level + t)) >= least:
+        if -misfit(slack, slope, offsets, 0.0, math.exp(level + t), penalty) >= least:
             return level + t
         if t < 0.0:
             lowest = t
@@ -228,7 +234,7 @@ def mover() -> Callable[..., None]:
 
 SIGNATURE = types.void(
     float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64, float64,
-    float64, float64, int64, uint64,
+    float64[::1], float64, int64, uint64,
 )  # fmt: skip
 
 

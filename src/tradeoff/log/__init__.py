@@ -22,6 +22,9 @@ from tradeoff.log.events import (
     Event,
     Header,
     LogEvent,
+    MenuAsked,
+    PairReply,
+    Ranked,
     Reply,
     Retracted,
     Said,
@@ -34,6 +37,7 @@ from tradeoff.log.events import (
     word,
 )
 from tradeoff.log.lines import Lines, read_log, unfinished, write_log
+from tradeoff.log.places import ShownMenu, order_of
 from tradeoff.log.state import Given, LogState, SteadyClock, fold
 
 __all__ = [
@@ -55,16 +59,21 @@ __all__ = [
     "Lines",
     "LogEvent",
     "LogState",
+    "MenuAsked",
+    "PairReply",
+    "Ranked",
     "Reply",
     "Retracted",
     "Said",
     "Shown",
+    "ShownMenu",
     "Side",
     "Skipped",
     "SteadyClock",
     "event_of",
     "fold",
     "header_of",
+    "order_of",
     "read_log",
     "side_of",
     "unfinished",

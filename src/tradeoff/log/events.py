@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from tradeoff.errors import LogError
+from tradeoff.log.places import Placed
+from tradeoff.menus import ASKS, AnyAnswer, Asks, Ranking
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
@@ -22,7 +24,8 @@ Event: TypeAlias = dict[str, Any]  # an event as JSON
 Side: TypeAlias = Literal["first", "second"]
 CheckKind: TypeAlias = Literal["dominated", "repeat"]
 Said: TypeAlias = Literal["left", "right", "same", "skip"]
-Reply: TypeAlias = Answer | None  # None: skipped
+PairReply: TypeAlias = Answer | None  # None: skipped
+Reply: TypeAlias = AnyAnswer | None  # to a pair or to a menu
 
 SAID: tuple[Said, ...] = get_args(Said)
 CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
@@ -39,11 +42,11 @@ class Sided:
 
     left: Side
 
-    def turned(self, reply: Reply) -> Reply:
+    def turned(self, reply: PairReply) -> PairReply:
         """Return a reply about the first and the second as one about A and B, or the other way round."""
         return reply if reply is None or self.left == "first" else reply.swapped
 
-    def reply(self, said: Said) -> Reply:
+    def reply(self, said: Said) -> PairReply:
         """Return the reply that choosing a side means."""
         match said:
             case "left":
@@ -55,7 +58,7 @@ class Sided:
             case "skip":
                 return None
 
-    def said(self, reply: Reply) -> Said:
+    def said(self, reply: PairReply) -> Said:
         """Return the side that a reply chooses."""
         match self.turned(reply):
             case None:
@@ -118,6 +121,8 @@ class _Written:
                     found["kind"] = value
                 case "answer" | "expected":
                     found[one.name] = word(value)
+                case "alternatives" | "tiers":
+                    found[one.name] = [list(row) for row in value]
                 case _:
                     found[one.name] = list(value) if isinstance(value, tuple) else value
         return found
@@ -162,6 +167,33 @@ class Answered(_Written):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MenuAsked(_Written, Placed):
+    """A menu was shown; its answer will have the same number. ``order`` says which alternative stood at each place."""
+
+    kind = "menu"
+    number: int
+    asks: Asks
+    alternatives: tuple[tuple[float, ...], ...]
+    order: tuple[int, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked(_Written):
+    """The menu of this number was answered: its alternatives by number, in tiers from the best to the worst."""
+
+    kind = "ranking"
+    tiers: tuple[tuple[int, ...], ...]
+    number: int
+    at: datetime
+
+    @property
+    def answer(self) -> Ranking:
+        """The answer."""
+        return Ranking(self.tiers)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Skipped(_Written):
     """The question of this number was skipped."""
 
@@ -193,7 +225,7 @@ class CheckShown(_Written, Sided):
     first: tuple[float, ...]
     second: tuple[float, ...]
     left: Side = "first"
-    expected: Reply
+    expected: PairReply
     at: datetime
 
 
@@ -203,7 +235,7 @@ class CheckAnswered(_Written):
 
     kind = "check-answer"
     check: CheckKind
-    answer: Reply
+    answer: PairReply
     at: datetime
 
 
@@ -231,15 +263,19 @@ class Ended(_Written):
 
 
 # All events that can follow a header.
-LogEvent: TypeAlias = Asked | Answered | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+LogEvent: TypeAlias = (
+    Asked | Answered | MenuAsked | Ranked | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+)
 KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
 
 # What a person does: each of these begins a new turn.
-ACTIONS = frozenset(kind.kind for kind in (Answered, Skipped, Retracted, CheckAnswered, CheckRetracted))
+ACTIONS = frozenset(kind.kind for kind in (Answered, Ranked, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
 def word(reply: Reply) -> str:
-    """Return a reply as a log spells it."""
+    """Return a reply in a word: as a log spells it, or the tiers of a ranking by number, such as "2 > 1, 3"."""
+    if isinstance(reply, Ranking):
+        return " > ".join(", ".join(str(i + 1) for i in tier) for tier in reply.tiers) if not reply.equal else "same"
     return "skip" if reply is None else reply.value
 
 
@@ -301,7 +337,22 @@ class _Reader:
             raise self.wrong(name, "true or false")
         return value
 
-    def reply(self, name: str, *, skip: bool) -> Reply:
+    def lists(self, name: str, wanted: str, kind: type) -> tuple[tuple[Any, ...], ...]:
+        rows = self.event.get(name)
+        fits = _is_number if kind is float else _is_small
+        if not isinstance(rows, list) or not rows or not all(
+            isinstance(row, list) and row and all(map(fits, row)) for row in rows
+        ):  # fmt: skip
+            raise self.wrong(name, wanted)
+        return tuple(tuple(kind(one) for one in row) for row in rows)
+
+    def places(self, name: str) -> tuple[int, ...]:
+        order = self.event.get(name)
+        if not isinstance(order, list) or not all(map(_is_small, order)):
+            raise self.wrong(name, "a list of the numbers 0, 1, ... of the alternatives in some order")
+        return tuple(order)
+
+    def reply(self, name: str, *, skip: bool) -> PairReply:
         found = self.one_of(name, ("first", "second", "same", *(("skip",) if skip else ())))
         return None if found == "skip" else Answer(found)
 
@@ -314,6 +365,14 @@ class _Reader:
                 return self.numbers(name)
             case "left":
                 return self.one_of(name, ("first", "second")) if name in self.event else "first"
+            case "alternatives":
+                return self.lists(name, "a list of lists of numbers, one per objective", float)
+            case "tiers":
+                return self.lists(name, "a list of lists of alternatives' numbers", int)
+            case "order":
+                return self.places(name)
+            case "asks":
+                return self.one_of(name, ASKS)
             case "at":
                 return self.time()
             case "check":
@@ -329,6 +388,10 @@ class _Reader:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # and no NaN
+
+
+def _is_small(value: object) -> bool:
+    return type(value) is int and 0 <= value < 100  # far more than a menu has
 
 
 def header_of(event: object) -> Header:

@@ -21,20 +21,22 @@ from tradeoff.log.events import (
     Ended,
     Header,
     LogEvent,
+    MenuAsked,
+    Ranked,
     Reply,
     Retracted,
-    Said,
     Skipped,
     event_of,
     header_of,
 )
+from tradeoff.menus import shapes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """A reply and what it was given to: the question of its number, or the check of its kind."""
 
-    shown: Asked | CheckShown
+    shown: Asked | MenuAsked | CheckShown
     reply: Reply
     at: datetime
     retracted: bool = False
@@ -42,7 +44,7 @@ class Given:
     @property
     def number(self) -> int | None:
         """The number of the answer; None for a check."""
-        return self.shown.number if isinstance(self.shown, Asked) else None
+        return None if isinstance(self.shown, CheckShown) else self.shown.number
 
     @property
     def check(self) -> CheckKind | None:
@@ -52,12 +54,12 @@ class Given:
     @property
     def key(self) -> int | CheckKind:
         """What the reply is taken back by: its number, or the kind of check."""
-        return self.shown.number if isinstance(self.shown, Asked) else self.shown.check
+        return self.shown.check if isinstance(self.shown, CheckShown) else self.shown.number
 
     @property
-    def said(self) -> Said:
-        """The side that was chosen."""
-        return self.shown.said(self.reply)
+    def said(self) -> str:
+        """The side that was chosen, or of a menu the places."""
+        return self.shown.said(self.reply)  # type: ignore[arg-type]  # a reply is of the kind of what was shown
 
     @property
     def seconds(self) -> float:
@@ -71,8 +73,8 @@ class LogState:
 
     header: Header
     given: list[Given] = field(default_factory=list)  # every reply in order, also those taken back
-    question: Asked | None = None  # the question that waits for an answer
-    shown: Asked | CheckShown | None = None  # what was shown in this turn, if anything yet
+    question: Asked | MenuAsked | None = None  # the question that waits for an answer
+    shown: Asked | MenuAsked | CheckShown | None = None  # what was shown in this turn, if anything yet
     turn: int = 1  # one more for everything a person did
     length: int = 1  # events, with the header
     answered: int = 0  # the number of the last answer or skip
@@ -88,15 +90,20 @@ class LogState:
         """Apply the next event. Raise a LogError, and change nothing, if it cannot follow."""
         where = f"event {self.length + 1} of the log"
         match event:
-            case Asked():
+            case Asked() | MenuAsked():
                 if event.number != self.answered + 1:
                     raise LogError(f"{where} is question {event.number}, but the next one is {self.answered + 1}")
-                self._check_size(where, first=event.first, second=event.second)
+                if isinstance(event, Asked):
+                    self._check_size(where, first=event.first, second=event.second)
+                else:
+                    self._check_menu(where, event)
                 self.question = event
                 self.begun = self.begun or event.at
-            case Answered() | Skipped():
+            case Answered() | Ranked() | Skipped():
                 if self.question is None or event.number != self.question.number:
                     raise LogError(f"{where} answers question {event.number}, which was not asked then")
+                if not isinstance(event, Skipped) and not self._answers(event, self.question):
+                    raise LogError(f"{where} is no reply to question {event.number}; the log is damaged or was edited")
                 self.given.append(Given(shown=self.question, reply=event.answer, at=event.at))
                 self.answered, self.question = event.number, None
             case Retracted():
@@ -120,7 +127,7 @@ class LogState:
             case Ended():
                 self._check_size(where, value=event.value, weights=event.weights)
         self.ended = event if isinstance(event, Ended) else None
-        self.shown = event if isinstance(event, Asked | CheckShown) else None
+        self.shown = event if isinstance(event, Asked | MenuAsked | CheckShown) else None
         self.turn += event.kind in ACTIONS
         self.length += 1
         self.last = event.at
@@ -133,6 +140,20 @@ class LogState:
                     f"{where}: {name!r} has {len(numbers)} numbers, but there are {len(self.header.objectives)} objectives; "
                     "the log is damaged or was edited"
                 )
+
+    def _check_menu(self, where: str, event: MenuAsked) -> None:
+        """Raise a LogError unless there are at least three alternatives, each at one place."""
+        count = len(event.alternatives)
+        if count < 3 or sorted(event.order) != list(range(count)):
+            raise LogError(f"{where} is a menu of {count} alternatives in the order {list(event.order)}; it was edited")
+        for number, value in enumerate(event.alternatives):
+            self._check_size(where, **{f"alternatives[{number}]": value})
+
+    def _answers(self, event: Answered | Ranked, question: Asked | MenuAsked) -> bool:
+        """Return whether an answer is of the kind of its question."""
+        if isinstance(question, Asked):
+            return isinstance(event, Answered)
+        return isinstance(event, Ranked) and event.answer in shapes(len(question.alternatives), question.asks)
 
     def _take_back(self, key: int | CheckKind) -> None:
         index = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)

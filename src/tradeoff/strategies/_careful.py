@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.model import Question, Reason, Recommendation, Vector
+from tradeoff.menus import AnyQuestion, Menu, checked_questions, members
+from tradeoff.model import Answer, Question, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.belief import Belief
@@ -38,6 +39,7 @@ from tradeoff.strategies.elicitation import (
     first_state,
     recommendation,
 )
+from tradeoff.strategies.offering import Offer, offer
 
 # All constants were chosen by hand on random catalogues with 0%, 5% and 10% wrong answers (benchmarks/questions.py);
 # there is no record of the values tried.
@@ -58,13 +60,17 @@ LEFT_AT_LEAST, LEFT_PER_BIT = 1.4, 2.4
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
 
 
-def careful(problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0) -> Strategy:
+def careful(
+    problem: Problem, *, target: float = 0.01, lotteries: bool = False, questions: str = "pairs", seed: int = 0
+) -> Strategy:
     """Return the strategy for people, who make mistakes; it stops when the recommendation is very likely good enough.
 
-    ``lotteries`` allows questions about an alternative that comes only with some probability.
+    ``lotteries`` allows questions about an alternative that comes only with some probability. ``questions`` is one of
+    ``tradeoff.menus.QUESTIONS``; with menus, a pair is still asked where it tells nearly as much.
     """
     check_settings(problem, target)
-    return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed))
+    chooser = InformationChooser(target, lotteries, checked_questions(questions))
+    return elicit(Careful(problem, Certifier.of(problem), chooser, seed))
 
 
 @dataclass(frozen=True)
@@ -73,29 +79,45 @@ class InformationChooser:
 
     target: float
     lotteries: bool
+    questions: str = "pairs"
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         belief, candidates = state.belief, state.candidates
         numbers = contenders(state.certificate, belief, candidates, belief.regrets(candidates), self.target)
         alternatives = [candidates.alternatives[i] for i in numbers]
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
-        questionable = np.flatnonzero(belief.chance_wrong(state.differences, state.kinds) > QUESTIONABLE)
+        questionable = np.flatnonzero(state.chance_wrong(belief) > QUESTIONABLE)
         pool = self._with_questionable(state, pool, questionable)
         lapse = belief.lapse
         answers = predicted(belief, pool.differences).astype(np.float64) * (1 - 1.5 * lapse) + lapse / 2
         slips = float(entropy(np.array([1 - lapse, lapse / 2, lapse / 2])))
-        told = information(answers, cover(belief.content(candidates, self.target)))
+        labels = cover(belief.content(candidates, self.target))
+        told = information(answers, labels)
         scores = told + SURPRISE * np.maximum(entropy(answers.mean(axis=1)) - slips, 0.0)
         fresh = self._not_asked(state, pool, questionable)
+        menus = offer(self.questions, numbers, candidates, belief)
+        if menus is not None:
+            menu = self._menu(state, menus, labels, least=float(scores[fresh].max(initial=0.0)))
+            if menu is not None:
+                return menu
         if not fresh.any() or scores[fresh].max() < WORTHLESS:
             return None
         return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
 
+    def _menu(self, state: State, menus: Offer, labels: NDArray[np.int64], least: float) -> Menu | None:
+        """Return the menu that tells most, unless a pair, which tells ``least``, tells nearly as much."""
+        chances = menus.with_lapses(state.belief.lapse)
+        scores = information(chances, labels) + SURPRISE * menus.surprise(chances)
+        done = state.unanswered | {members(given.question) for given in state.answers}
+        fresh = menus.fresh(state.candidates, done)
+        if not fresh.any() or scores[fresh].max() < WORTHLESS or NEARLY * scores[fresh].max() <= least:
+            return None
+        return menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+
     def _with_questionable(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> Pool:
-        """Return the pool with the questions of questionable answers added, the other way round."""
-        questions = [state.answers[i].question for i in questionable]
-        again = [Question(q.second, q.first) for q in questions if q.key not in state.foreign]
+        """Return the pool with the questions of questionable answers added, the other way round; of a menu, its two ends."""
+        again = [two for i in questionable if (two := asked_again(state, int(i))) is not None]
         if not again:
             return pool
         differences = np.array([q.difference[state.candidates.relevant] for q in again])
@@ -113,8 +135,23 @@ class InformationChooser:
         asked = [given.question for given in state.answers]
         keys = {question.key for question in asked}
         again = set(questionable.tolist()) - {len(asked) - 1}
-        settled = state.unanswered | {q.pair for i, q in enumerate(asked) if i not in again}
+        settled = state.unanswered | {members(q) for i, q in enumerate(asked) if i not in again}
+        just_now = asked_again(state, len(asked) - 1) if asked else None
+        settled |= set() if just_now is None else {just_now.pair}
         return np.array([q.key not in keys and q.pair not in settled for q in pool.questions], dtype=bool)
+
+
+def asked_again(state: State, number: int) -> Question | None:
+    """Return the pair by which an answer is asked about again: the other way round, or the two ends of a ranking."""
+    given = state.answers[number]
+    if given.question.key in state.foreign:
+        return None
+    if isinstance(given.question, Question):
+        return Question(given.question.second, given.question.first)
+    if isinstance(given.answer, Answer) or given.answer.best is None or given.answer.worst is None:
+        return None
+    alternatives = given.question.alternatives
+    return Question(alternatives[given.answer.worst], alternatives[given.answer.best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +166,7 @@ class Careful:
     @property
     def identity(self) -> Hashable:
         """What tells this approach with its settings from others."""
-        return "careful", self.chooser.target, self.chooser.lotteries, self.seed
+        return "careful", self.chooser, self.seed
 
     def begin(self) -> State:
         """Return the state before any reply."""
@@ -139,8 +176,8 @@ class Careful:
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
-        belief = state.belief.given(state.differences, state.kinds)
-        consistent = _trusted(state, belief.chance_wrong(state.differences, state.kinds))
+        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]))
+        consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
             # Regrets are against the candidates. Before they count, the own optimum of many particles is looked up.
@@ -160,7 +197,7 @@ class Careful:
             return Reason.PROBABLY_EITHER
         return None
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         return self.chooser.choose(state)
 

@@ -36,11 +36,11 @@ class Belief:
         random = np.random.default_rng(seed)
         return cls(*posterior_particles(differences, kinds, PARTICLES, random, lapse=lapse), lapse, random)
 
-    def given(self, differences: Matrix, kinds: NDArray[np.int64]) -> Belief:
-        """Return the belief after one more answer; all answers are given, the new one last."""
+    def given(self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1) -> Belief:
+        """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last."""
         random = deepcopy(self.random)
         start = self.weights, self.precision
-        moved = posterior_particles(differences, kinds, PARTICLES, random, start, len(kinds) - 1, lapse=self.lapse)
+        moved = posterior_particles(differences, kinds, PARTICLES, random, start, len(kinds) - new, lapse=self.lapse)
         return Belief(*moved, self.lapse, random)
 
     def some(self, count: int) -> Matrix:
@@ -67,6 +67,6 @@ class Belief:
         return result
 
     def chance_wrong(self, differences: Matrix, kinds: NDArray[np.int64]) -> Vector:
-        """Return for each answer how likely it is not what the person means."""
+        """Return for each comparison how likely it is not what the person means."""
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
 from tradeoff.kernels.walk import FLOOR, SPARSE, mover
+from tradeoff.menus import NOT_WORSE
 from tradeoff.strategies.polytope import checked_answers, half_spaces
 
 __all__ = ["consistent", "posterior_particles"]
@@ -30,7 +31,8 @@ def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike,
     difference, kind = checked_answers(differences, kinds)
     gain = np.asarray(weights, np.float64) @ difference.T
     least = np.asarray(precision, np.float64)[:, None]
-    return np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
+    fits = np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
+    return np.where(kind == NOT_WORSE, gain >= -least, fits)
 
 
 def posterior_particles(
@@ -47,7 +49,8 @@ def posterior_particles(
 ) -> Particles:
     """Return n draws (weights ``[n, d]``, precision ``[n]``) of who the person is, given answers that may be wrong.
 
-    Every answer has likelihood ``1 - lapse`` for those who would give it and ``lapse / 2`` for the others. Before any
+    Every answer has likelihood ``1 - lapse`` for those who would give it and ``lapse / 2`` for the others. Who does not
+    notice which of two is better, but had to place one above the other (kind 2), did so by chance: half. Before any
     answer the weights are Dirichlet(1) or Dirichlet(0.3), evenly, and the logarithm of the precision is uniform on
     ``e_range``. Answers are as in :func:`half_spaces`.
 
@@ -79,19 +82,27 @@ def posterior_particles(
     weights = np.maximum(weights, FLOOR)
     weights /= weights.sum(axis=1, keepdims=True)
     penalty = log((1.0 - lapse) / (lapse / 2.0))
+    placed = kind == NOT_WORSE
+    guess = log((1.0 - lapse) / 0.5)
     # The density of Dirichlet(SPARSE) over that of Dirichlet(1), without the weights' own part.
     log_sparse = lgamma(d * SPARSE) - d * lgamma(SPARSE) - lgamma(d)
     for count in range(seen + 1, len(kind) + 1):
         fits = consistent(weights, np.exp(levels), difference[count - 1 : count], kind[count - 1 : count])[:, 0]
-        likelihood = np.cumsum(np.where(fits, 1.0 - lapse, lapse / 2.0))
+        likely = np.where(fits, 1.0 - lapse, lapse / 2.0)
+        if placed[count - 1]:
+            likely[fits & (weights @ difference[count - 1] < np.exp(levels))] = 0.5
+        likelihood = np.cumsum(likely)
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), n - 1)
         others, other_levels = weights[drawn], levels[drawn]
         weights, levels = others.copy(), other_levels.copy()
         rows = half_spaces(difference[:count], kind[:count])
+        unsure = difference[:count][placed[:count]]  # noticeably better, or else placed by chance
+        rows = np.vstack([rows, np.hstack([unsure, np.full((len(unsure), 1), -1.0)])])
         mover()(
             weights, levels, others, other_levels, np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1]),
-            log(e_range[0]), log(e_range[1]), penalty, log_sparse, moves if count == len(kind) else (moves + 1) // 2,
+            log(e_range[0]), log(e_range[1]), np.array([penalty, guess, len(unsure)]), log_sparse,
+            moves if count == len(kind) else (moves + 1) // 2,
             rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return weights, np.exp(levels)
