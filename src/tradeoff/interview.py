@@ -29,13 +29,13 @@ from tradeoff.log import (
     CheckAnswered,
     CheckRetracted,
     CheckShown,
+    Chosen,
     Ended,
     Event,
     Header,
     LogEvent,
     LogState,
     MenuAsked,
-    Ranked,
     Retracted,
     Shown,
     ShownMenu,
@@ -48,7 +48,7 @@ from tradeoff.log import (
     read_log,
     side_of,
 )
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, check_ranking, comparisons
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, check_choice, comparisons
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.running import Record, Run, check_problem, logged_question, same_question, spec_of_log, values_of
@@ -151,8 +151,8 @@ class Interview:
         """Record the answer to the question that was asked; anything else is refused and changes nothing."""
         asked = self.state.question
         if isinstance(asked, MenuAsked):
-            ranking = check_ranking(answer, len(asked.alternatives), asked.asks)
-            self.record(Ranked(tiers=ranking.tiers, number=asked.number, at=self.now()))
+            choice = check_choice(answer, len(asked.alternatives), asked.asks)
+            self.record(Chosen(tiers=choice.tiers, number=asked.number, at=self.now()))
             return
         try:
             given = Answer(answer)
@@ -183,7 +183,7 @@ class Interview:
 
     def _last_used(self) -> int:
         """Return the number of the last answer that the strategy uses, wherever it uses it."""
-        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Ranked | Skipped):
+        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Chosen | Skipped):
             return last.number  # it will be used next
         used = self._think().used
         if not used:
@@ -205,7 +205,7 @@ class Interview:
         """Whether the next question takes no time: it is found already, or in the strategy's cache."""
         if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
             return False
-        return all(isinstance(e, Answered | Ranked | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+        return all(isinstance(e, Answered | Chosen | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
 
     def _think(self) -> Run:
         """Bring the strategy to where the log is."""
@@ -223,7 +223,7 @@ class Interview:
             match event:
                 case Asked() | MenuAsked():
                     self._compare(event, self._advance(), f"event {position} of the log")
-                case Answered() | Ranked() | Skipped():
+                case Answered() | Chosen() | Skipped():
                     assert self._asked is not None
                     record = (event.number, self._asked, event.answer)
                     self._answers.append(record)

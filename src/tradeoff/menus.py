@@ -1,4 +1,4 @@
-"""Questions of more than two, and what a reply to one says: which is best, which is worst, or a ranking.
+"""Questions of more than two, and what a reply to one says: which is best, and which is worst.
 
 A pair is the menu of two. Every reply, to a pair or to a menu, comes down to comparisons of two alternatives each, and
 that is all that strategies, certificates and contradictions know of it (``comparisons``).
@@ -7,7 +7,7 @@ What may be concluded from "this is the best" is a matter of what a person can t
 differences of up to their precision e says of a menu
 
 - "about equal" if all of it lies within e: every two of them differ by at most e;
-- otherwise a ranking in tiers, in which nothing of a later tier is better by more than e than anything of an earlier one:
+- otherwise a choice in tiers, in which nothing of a later tier is better by more than e than anything of an earlier one:
   among alternatives that they cannot tell apart, they may have taken any. Something in the first tier is better by more
   than e than something in the last; where both are single alternatives, these two are known.
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
 
-Asks: TypeAlias = Literal["best", "best-worst", "ranking"]
+Asks: TypeAlias = Literal["best", "best-worst"]
 ASKS: tuple[Asks, ...] = get_args(Asks)
 
 # How a comparison came out: the first is noticeably better, the second is, no difference is noticed; or the first was placed
@@ -40,7 +40,7 @@ QUESTIONS: dict[str, tuple[int, Asks]] = {
     "pairs": (2, "best"),
     "best-of-3": (3, "best"),
     "best-of-4": (4, "best"),
-    "rank-3": (3, "ranking"),
+    "rank-3": (3, "best-worst"),  # which leaves one between them
     "best-worst-4": (4, "best-worst"),
 }
 
@@ -53,11 +53,11 @@ def checked_questions(name: object) -> str:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Choice:
     """A reply to a menu: the numbers of its alternatives in tiers, the best first; one tier means "about equal".
 
-    >>> Ranking.of_best(1, 4), Ranking.of_best_and_worst(1, 3, 4)
-    (Ranking(tiers=((1,), (0, 2, 3))), Ranking(tiers=((1,), (0, 2), (3,))))
+    >>> Choice.of_best(1, 4), Choice.of_best_and_worst(1, 3, 4)
+    (Choice(tiers=((1,), (0, 2, 3))), Choice(tiers=((1,), (0, 2), (3,))))
     """
 
     tiers: tuple[tuple[int, ...], ...]
@@ -66,23 +66,18 @@ class Ranking:
         object.__setattr__(self, "tiers", tuple(tuple(sorted(int(i) for i in tier)) for tier in self.tiers))
 
     @classmethod
-    def of_best(cls, best: int, count: int) -> Ranking:
+    def of_best(cls, best: int, count: int) -> Choice:
         """Return that one of ``count`` alternatives is the best."""
         return cls(((best,), tuple(i for i in range(count) if i != best)))
 
     @classmethod
-    def of_best_and_worst(cls, best: int, worst: int, count: int) -> Ranking:
+    def of_best_and_worst(cls, best: int, worst: int, count: int) -> Choice:
         """Return that one of ``count`` alternatives is the best and another the worst."""
         between = tuple(i for i in range(count) if i not in (best, worst))
         return cls(((best,), between, (worst,)) if between else ((best,), (worst,)))
 
     @classmethod
-    def of_all(cls, *order: int) -> Ranking:
-        """Return a complete ranking, from the best to the worst."""
-        return cls(tuple((i,) for i in order))
-
-    @classmethod
-    def about_equal(cls, count: int) -> Ranking:
+    def about_equal(cls, count: int) -> Choice:
         """Return that all of ``count`` alternatives are about equal."""
         return cls((tuple(range(count)),))
 
@@ -101,17 +96,17 @@ class Ranking:
         """The alternative that is placed last alone, if one is."""
         return self.tiers[-1][0] if not self.equal and len(self.tiers[-1]) == 1 else None
 
-    def renumbered(self, numbers: Sequence[int]) -> Ranking:
-        """Return the ranking with ``numbers[i]`` in place of i."""
-        return Ranking(tuple(tuple(numbers[i] for i in tier) for tier in self.tiers))
+    def renumbered(self, numbers: Sequence[int]) -> Choice:
+        """Return the choice with ``numbers[i]`` in place of i."""
+        return Choice(tuple(tuple(numbers[i] for i in tier) for tier in self.tiers))
 
 
-AnyAnswer: TypeAlias = Answer | Ranking
+AnyAnswer: TypeAlias = Answer | Choice
 
 
 @dataclass(frozen=True, eq=False)
 class Menu:
-    """Three or more alternatives, and what is asked about them: the best, the best and the worst, or a ranking."""
+    """Three or more alternatives, and what is asked about them: which is best, or which is best and which worst."""
 
     alternatives: tuple[Alternative, ...]
     asks: Asks
@@ -137,40 +132,37 @@ class Menu:
 AnyQuestion: TypeAlias = Question | Menu
 
 
-def shapes(count: int, asks: Asks) -> list[Ranking]:
+def shapes(count: int, asks: Asks) -> list[Choice]:
     """Return every reply to a menu of so many alternatives, "about equal" last.
 
-    >>> [len(shapes(*kind)) for kind in [(2, "best"), (3, "best"), (3, "ranking"), (4, "best-worst")]]
+    >>> [len(shapes(*kind)) for kind in [(2, "best"), (3, "best"), (3, "best-worst"), (4, "best-worst")]]
     [3, 4, 7, 13]
     """
-    return [*_named(count, asks), Ranking.about_equal(count)]
+    return [*_named(count, asks), Choice.about_equal(count)]
 
 
-def check_ranking(given: object, count: int, asks: Asks) -> Ranking:
+def check_choice(given: object, count: int, asks: Asks) -> Choice:
     """Return what was given if it is a reply to such a menu; raise an ArgumentError otherwise."""
     if isinstance(given, str) and given == Answer.SAME.value:
-        return Ranking.about_equal(count)
-    if isinstance(given, Ranking) and given in shapes(count, asks):
+        return Choice.about_equal(count)
+    if isinstance(given, Choice) and given in shapes(count, asks):
         return given
     example = {
-        "best": f"Ranking.of_best(0, {count})",
-        "best-worst": f"Ranking.of_best_and_worst(0, 2, {count})",
-        "ranking": f"Ranking.of_all({', '.join(map(str, reversed(range(count))))})",
+        "best": f"Choice.of_best(0, {count})",
+        "best-worst": f"Choice.of_best_and_worst(0, 2, {count})",
     }[asks]
     raise ArgumentError(
         f"{given!r:.120} does not answer a menu of {count} that asks {asks!r}; answer with, for example, {example}, or with "
-        f"Ranking.about_equal({count})"
+        f"Choice.about_equal({count})"
     )
 
 
-def _named(count: int, asks: Asks) -> Iterator[Ranking]:
+def _named(count: int, asks: Asks) -> Iterator[Choice]:
     match asks:
         case "best":
-            yield from (Ranking.of_best(i, count) for i in range(count))
+            yield from (Choice.of_best(i, count) for i in range(count))
         case "best-worst":
-            yield from (Ranking.of_best_and_worst(i, j, count) for i, j in permutations(range(count), 2))
-        case "ranking":
-            yield from (Ranking.of_all(*order) for order in permutations(range(count)))
+            yield from (Choice.of_best_and_worst(i, j, count) for i, j in permutations(range(count), 2))
 
 
 class Comparison(NamedTuple):
@@ -181,14 +173,14 @@ class Comparison(NamedTuple):
     outcome: int
 
 
-def ranked(ranking: Ranking) -> list[Comparison]:
-    """Return what a ranking says, as comparisons; those that are strict come first.
+def implied(choice: Choice) -> list[Comparison]:
+    """Return what a choice says, as comparisons; those that are strict come first.
 
-    >>> [tuple(one) for one in ranked(Ranking.of_best_and_worst(1, 0, 3))]
+    >>> [tuple(one) for one in implied(Choice.of_best_and_worst(1, 0, 3))]
     [(1, 0, 1), (1, 2, 2), (2, 0, 2)]
     """
-    tiers = ranking.tiers
-    if ranking.equal:
+    tiers = choice.tiers
+    if choice.equal:
         return [Comparison(i, j, SAME) for i, j in combinations(tiers[0], 2)]
     found = [
         Comparison(i, j, NOT_WORSE)
@@ -196,8 +188,8 @@ def ranked(ranking: Ranking) -> list[Comparison]:
         for i in tiers[above]
         for j in tiers[below]
     ]
-    if ranking.best is not None and ranking.worst is not None:  # they are told apart, or all would be about equal
-        ends = (ranking.best, ranking.worst)
+    if choice.best is not None and choice.worst is not None:  # they are told apart, or all would be about equal
+        ends = (choice.best, choice.worst)
         found = [Comparison(*ends, PREFERRED), *(one for one in found if (one.first, one.second) != ends)]
     return found
 
@@ -206,7 +198,7 @@ def comparisons(question: AnyQuestion, answer: AnyAnswer) -> tuple[Matrix, NDArr
     """Return what an answer says: differences of gains [q, k], and how each comparison came out [q]."""
     if isinstance(question, Question):
         return question.difference[None, :], np.array([cast(Answer, answer).sign], dtype=np.int64)
-    found = ranked(cast(Ranking, answer))
+    found = implied(cast(Choice, answer))
     values = question.values
     first, second, outcome = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
     return values[first] - values[second], outcome
@@ -219,20 +211,20 @@ def members(question: AnyQuestion) -> frozenset[bytes]:
     return frozenset(one.value.tobytes() for one in question.alternatives)
 
 
-def possible(worth: Vector, precision: float, asks: Asks) -> list[Ranking]:
-    """Return everything that a person may reply to alternatives of this worth, "about equal" or some rankings.
+def possible(worth: Vector, precision: float, asks: Asks) -> list[Choice]:
+    """Return everything that a person may reply to alternatives of this worth, "about equal" or some choices.
 
     >>> possible(np.array([1.0, 0.99, 0.2]), 0.05, "best-worst")
-    [Ranking(tiers=((0,), (1,), (2,))), Ranking(tiers=((1,), (0,), (2,)))]
+    [Choice(tiers=((0,), (1,), (2,))), Choice(tiers=((1,), (0,), (2,)))]
     """
     count = len(worth)
     if np.ptp(worth) <= precision:
-        return [Ranking.about_equal(count)]
-    return [ranking for ranking in _named(count, asks) if _fits(ranking, worth, precision)]
+        return [Choice.about_equal(count)]
+    return [choice for choice in _named(count, asks) if _fits(choice, worth, precision)]
 
 
-def _fits(ranking: Ranking, worth: Vector, precision: float) -> bool:
-    tiers = [worth[list(tier)] for tier in ranking.tiers]
+def _fits(choice: Choice, worth: Vector, precision: float) -> bool:
+    tiers = [worth[list(tier)] for tier in choice.tiers]
     if tiers[0].max() - tiers[-1].min() <= precision:
         return False
     return all(one.min() >= other.max() - precision for one, other in combinations(tiers, 2))

@@ -121,6 +121,10 @@ def values_of(question: AnyQuestion) -> list[Vector]:
 def same_question(one: AnyQuestion, other: AnyQuestion) -> bool:
     """Return whether two questions are the same, but for the last digits of another machine."""
     mine, theirs = values_of(one), values_of(other)
-    if type(one) is not type(other) or len(mine) != len(theirs) or getattr(one, "asks", "") != getattr(other, "asks", ""):
+    if (
+        type(one) is not type(other)
+        or len(mine) != len(theirs)
+        or getattr(one, "asks", "") != getattr(other, "asks", "")
+    ):
         return False
     return all(len(a) == len(b) and np.allclose(a, b, rtol=0, atol=1e-9) for a, b in zip(mine, theirs, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Ranking, possible, shapes
+from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Menu, possible, shapes
 from tradeoff.model import Alternative, Answer, Question, Vector, frozen_array
 from tradeoff.problem import SAME, Problem, unit_rows
 
@@ -30,7 +30,7 @@ def _verdict(gap: float, precision: float) -> Answer:
     return Answer.SECOND if gap < -precision else Answer.SAME
 
 
-def _ranking(worth: ArrayLike, precision: float, menu: Menu) -> Ranking:
+def _chosen(worth: ArrayLike, precision: float, menu: Menu) -> Choice:
     """Return what a person replies to a menu; of what they cannot tell apart they place first what comes first."""
     return possible(np.asarray(worth, dtype=np.float64), precision, menu.asks)[0]
 
@@ -101,13 +101,13 @@ class LinearUser:
             return [other for other in Answer if other is not answer][self._random.integers(2)]
         return answer
 
-    def _to_menu(self, menu: Menu) -> Ranking:
-        ranking = _ranking(menu.values @ self.weights, self.precision, menu)
+    def _to_menu(self, menu: Menu) -> Choice:
+        choice = _chosen(menu.values @ self.weights, self.precision, menu)
         if self.error_rate and self._random.random() < self.error_rate:
             self.errors += 1
-            others = [other for other in shapes(len(menu.alternatives), menu.asks) if other != ranking]
+            others = [other for other in shapes(len(menu.alternatives), menu.asks) if other != choice]
             return others[self._random.integers(len(others))]
-        return ranking
+        return choice
 
 
 def relative_regret(problem: Problem, user: LinearUser, alternative: Alternative) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.errors import LogError
 from tradeoff.log.places import Placed
-from tradeoff.menus import ASKS, AnyAnswer, Asks, Ranking
+from tradeoff.menus import ASKS, AnyAnswer, Asks, Choice
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
@@ -78,6 +78,11 @@ class Shown(Sided):
     question: Question
     left: Side = "first"
     again: bool = False
+
+    @property
+    def alternatives(self) -> list[Alternative]:
+        """Both, in the order in which they are shown."""
+        return [self.a, self.b]
 
     @property
     def a(self) -> Alternative:
@@ -179,18 +184,18 @@ class MenuAsked(_Written, Placed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranked(_Written):
+class Chosen(_Written):
     """The menu of this number was answered: its alternatives by number, in tiers from the best to the worst."""
 
-    kind = "ranking"
+    kind = "choice"
     tiers: tuple[tuple[int, ...], ...]
     number: int
     at: datetime
 
     @property
-    def answer(self) -> Ranking:
+    def answer(self) -> Choice:
         """The answer."""
-        return Ranking(self.tiers)
+        return Choice(self.tiers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,17 +269,17 @@ class Ended(_Written):
 
 # All events that can follow a header.
 LogEvent: TypeAlias = (
-    Asked | Answered | MenuAsked | Ranked | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+    Asked | Answered | MenuAsked | Chosen | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
 )
 KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
 
 # What a person does: each of these begins a new turn.
-ACTIONS = frozenset(kind.kind for kind in (Answered, Ranked, Skipped, Retracted, CheckAnswered, CheckRetracted))
+ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
 def word(reply: Reply) -> str:
-    """Return a reply in a word: as a log spells it, or the tiers of a ranking by number, such as "2 > 1, 3"."""
-    if isinstance(reply, Ranking):
+    """Return a reply in a word: as a log spells it, or the tiers of a choice by number, such as "2 > 1, 3"."""
+    if isinstance(reply, Choice):
         return " > ".join(", ".join(str(i + 1) for i in tier) for tier in reply.tiers) if not reply.equal else "same"
     return "skip" if reply is None else reply.value
 

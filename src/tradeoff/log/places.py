@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.menus import Menu, Ranking
+from tradeoff.errors import ArgumentError
+from tradeoff.menus import Asks, Choice, Menu
 from tradeoff.model import Alternative
 
 
@@ -19,25 +20,36 @@ class Placed:
 
     order: tuple[int, ...]
 
-    def by_number(self, placed: Ranking) -> Ranking:
-        """Return a ranking of places as one of the alternatives' numbers."""
+    def by_number(self, placed: Choice) -> Choice:
+        """Return a choice of places as one of the alternatives' numbers."""
         return placed.renumbered(self.order)
 
-    def by_place(self, ranking: Ranking) -> Ranking:
-        """Return a ranking of the alternatives' numbers as one of places."""
-        return ranking.renumbered(sorted(range(len(self.order)), key=self.order.__getitem__))
+    def by_place(self, choice: Choice) -> Choice:
+        """Return a choice of the alternatives' numbers as one of places."""
+        return choice.renumbered(sorted(range(len(self.order)), key=self.order.__getitem__))
 
-    def said(self, reply: Ranking | None) -> str:
-        """Return what was chosen, by places counted from 1: "best 2, worst 4", "2 > 1 > 3", "same" or "skip"."""
+    def chosen(self, asks: Asks, best: int | None, worst: int | None) -> Choice:
+        """Return the choice of places counted from 1; raise an ArgumentError if a menu of this kind has no such answer."""
+        count = len(self.order)
+        wanted = [best, worst] if asks == "best-worst" else [best]
+        known = [place - 1 for place in wanted if place is not None and 1 <= place <= count]
+        if len(set(known)) < len(wanted) or (asks == "best" and worst is not None):
+            what = "the best and the worst, two different ones" if asks == "best-worst" else "the best"
+            raise ArgumentError(f"choose {what} of the {count} alternatives, by their numbers from 1 to {count}")
+        first, last = known[0], known[-1]
+        best_only = asks == "best"
+        return self.by_number(
+            Choice.of_best(first, count) if best_only else Choice.of_best_and_worst(first, last, count)
+        )
+
+    def said(self, reply: Choice | None) -> str:
+        """Return what was chosen, by places counted from 1: "best 2, worst 4", "same" or "skip"."""
         if reply is None:
             return "skip"
         placed = self.by_place(reply)
         if placed.equal:
             return "same"
-        if len(placed.tiers) == len(self.order):
-            return " > ".join(str(tier[0] + 1) for tier in placed.tiers)
-        best, worst = placed.best, placed.worst
-        parts = [("best", best), ("worst", worst)]
+        parts = [("best", placed.best), ("worst", placed.worst)]
         return ", ".join(f"{word} {place + 1}" for word, place in parts if place is not None)
 
 

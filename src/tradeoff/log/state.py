@@ -18,11 +18,11 @@ from tradeoff.log.events import (
     CheckKind,
     CheckRetracted,
     CheckShown,
+    Chosen,
     Ended,
     Header,
     LogEvent,
     MenuAsked,
-    Ranked,
     Reply,
     Retracted,
     Skipped,
@@ -99,7 +99,7 @@ class LogState:
                     self._check_menu(where, event)
                 self.question = event
                 self.begun = self.begun or event.at
-            case Answered() | Ranked() | Skipped():
+            case Answered() | Chosen() | Skipped():
                 if self.question is None or event.number != self.question.number:
                     raise LogError(f"{where} answers question {event.number}, which was not asked then")
                 if not isinstance(event, Skipped) and not self._answers(event, self.question):
@@ -149,11 +149,11 @@ class LogState:
         for number, value in enumerate(event.alternatives):
             self._check_size(where, **{f"alternatives[{number}]": value})
 
-    def _answers(self, event: Answered | Ranked, question: Asked | MenuAsked) -> bool:
+    def _answers(self, event: Answered | Chosen, question: Asked | MenuAsked) -> bool:
         """Return whether an answer is of the kind of its question."""
         if isinstance(question, Asked):
             return isinstance(event, Answered)
-        return isinstance(event, Ranked) and event.answer in shapes(len(question.alternatives), question.asks)
+        return isinstance(event, Chosen) and event.answer in shapes(len(question.alternatives), question.asks)
 
     def _take_back(self, key: int | CheckKind) -> None:
         index = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)

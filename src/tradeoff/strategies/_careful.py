@@ -142,7 +142,7 @@ class InformationChooser:
 
 
 def asked_again(state: State, number: int) -> Question | None:
-    """Return the pair by which an answer is asked about again: the other way round, or the two ends of a ranking."""
+    """Return the pair by which an answer is asked about again: the other way round, or the two ends of a choice."""
     given = state.answers[number]
     if given.question.key in state.foreign:
         return None

@@ -50,7 +50,7 @@ class ConsistentSet:
         for position, (label, difference, kind) in enumerate(answers):
             for row in half_spaces(
                 difference, kind
-            ):  # "about equal" can be wrong in either direction, a ranking in any place
+            ):  # "about equal" can be wrong in either direction, a choice in any place
                 opposite = before.cut(-row, label).given(answers[position + 1 :])
                 if not opposite.empty:
                     found.append(opposite.rays)

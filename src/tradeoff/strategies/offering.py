@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.menus import PREFERRED, QUESTIONS, Asks, Menu, Ranking, comparisons, members, ranked, shapes
+from tradeoff.menus import PREFERRED, QUESTIONS, Asks, Choice, Menu, comparisons, implied, members, shapes
 from tradeoff.model import Indices, Matrix, Vector
 from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
@@ -32,7 +32,7 @@ class Offer:
         return len(self.numbers)
 
     @cached_property
-    def replies(self) -> list[Ranking]:
+    def replies(self) -> list[Choice]:
         """All replies, in the order of ``chances``."""
         return shapes(self.numbers.shape[1], self.asks)
 
@@ -55,7 +55,7 @@ class Offer:
         """Return which menus are none of those that were answered or skipped."""
         return np.array([members(self.menu(i, candidates)) not in done for i in range(len(self))], dtype=bool)
 
-    def statement(self, index: int, reply: Ranking, candidates: Candidates) -> tuple[Matrix, NDArray[np.int64]]:
+    def statement(self, index: int, reply: Choice, candidates: Candidates) -> tuple[Matrix, NDArray[np.int64]]:
         """Return what a reply to a menu says about the objectives that can be changed."""
         differences, outcomes = comparisons(self.menu(index, candidates), reply)
         return differences[:, candidates.relevant], outcomes
@@ -82,7 +82,7 @@ def offer(questions: str, numbers: list[int], candidates: Candidates, belief: Be
 def reply_chances(worth: NDArray[np.float64], precision: Vector, asks: Asks) -> NDArray[np.float64]:
     """Return how likely each particle is to give each reply, [A, M, Q]; ``worth`` is [M, Q, n].
 
-    Who cannot tell some alternatives apart takes any of the rankings that are possible then, each as likely.
+    Who cannot tell some alternatives apart takes any of the choices that are possible then, each as likely.
     """
     size = worth.shape[2]
     least = precision[:, None]
@@ -90,12 +90,12 @@ def reply_chances(worth: NDArray[np.float64], precision: Vector, asks: Asks) -> 
     better, not_worse = gap > least[:, :, None, None], gap >= -least[:, :, None, None]
     low = worth.min(axis=2)
     found = []
-    for ranking in shapes(size, asks)[:-1]:
+    for choice in shapes(size, asks)[:-1]:
         fits = np.ones(worth.shape[:2], dtype=bool)
-        for first, second, outcome in ranked(ranking):
+        for first, second, outcome in implied(choice):
             fits &= better[:, :, first, second] if outcome == PREFERRED else not_worse[:, :, first, second]
-        if ranking.best is not None and ranking.worst is None:  # it is told apart from something
-            fits &= worth[:, :, ranking.best] - low > least
+        if choice.best is not None and choice.worst is None:  # it is told apart from something
+            fits &= worth[:, :, choice.best] - low > least
         found.append(fits)
     possible = np.array([*found, np.ptp(worth, axis=2) <= least], dtype=np.float64)
     result: NDArray[np.float64] = possible / np.maximum(possible.sum(axis=0), 1.0)

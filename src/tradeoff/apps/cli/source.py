@@ -20,6 +20,10 @@ PROBLEM_HELP = (
     ".parquet, .graphml, .umb, .prism, .jani, ...) or SCHEME:NAME, such as gym:FrozenLake-v1. See docs/sources.md."
 )
 
+# The kinds of question, as ``tradeoff.menus`` has them: not imported, so that --help answers at once.
+KINDS = ("pairs", "best-of-3", "best-of-4", "rank-3", "best-worst-4")
+QUESTIONS_HELP = f"What is asked: {', '.join(KINDS)}."
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 weights_option = click.option(
     "--weights",

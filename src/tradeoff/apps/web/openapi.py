@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from tradeoff.menus import ASKS
+
 ANSWERS = ("first", "second", "same", "skip")
 
 Schema = dict[str, Any]
@@ -39,7 +41,7 @@ STATE = {
     "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
     "answered": {**WHOLE, "description": "How many answers can be taken back."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
-    "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
+    "question": {"oneOf": [{"type": "null"}, _ref("Question"), _ref("Menu")]},
 }
 
 NAMED = {
@@ -136,9 +138,36 @@ SCHEMAS: dict[str, Schema] = {
             "second": _ref("Alternative"),
         }
     ),
+    "Menu": _object(
+        {
+            "asks": {"enum": list(ASKS), "description": "Which is best, or which is best and which is worst."},
+            "alternatives": {
+                **_list(_ref("Alternative")),
+                "description": "In the order in which to show them, from 1.",
+            },
+        }
+    ),
     "State": _object(STATE),
     "Begun": _object({"id": TEXT, **STATE}),
-    "Given": _object({"turn": POSITIVE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
+    "Given": {"oneOf": [_ref("GivenToPair"), _ref("GivenToMenu")]},
+    "GivenToPair": _object(
+        {
+            "turn": POSITIVE,
+            "answer": {
+                "type": "string",
+                "enum": list(ANSWERS),
+                "description": "To a menu only same (all about equal) or skip.",
+            },
+        }
+    ),
+    "GivenToMenu": _object(
+        {
+            "turn": POSITIVE,
+            "best": {**POSITIVE, "description": "The number of the best alternative, counted from 1."},
+            "worst": {**POSITIVE, "description": "The number of the worst one, where the menu asks for it."},
+        },
+        required=("turn", "best"),
+    ),
     "TakenBack": _object(
         {
             "turn": {
@@ -205,7 +234,7 @@ def _operation(
     if not made:
         operation["parameters"] = [ID]
     if takes is not None:
-        required = bool(SCHEMAS[takes]["required"])
+        required = bool(SCHEMAS[takes].get("required", True))
         operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": _ref(takes)}}}
     return operation
 
