@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.menus import Asks, Choice
+from tradeoff.menus import QUESTIONS, Asks, Choice
 from tradeoff.model import Alternative, Lottery
 from tradeoff.presentation.cards import SAME, Card, amounts, card
 from tradeoff.presentation.numbers import amounts_together
 from tradeoff.presentation.plans import NAME, plan_name
 from tradeoff.presentation.problems import description, goal
+from tradeoff.presentation.sentences import WELCOME
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -20,6 +21,27 @@ from tradeoff.problem import Presentable
 COUNTS = {3: "three", 4: "four"}
 WELCOME_MENUS = "You are shown a few alternatives at a time. Say which is best for you, and which worst."
 WELCOME_BEST = "You are shown a few alternatives at a time. Say which is best for you."
+
+
+def welcome(questions: str | None) -> str:
+    """Return what a person will be asked, before the first question."""
+    size, asks = QUESTIONS.get(questions or "pairs", QUESTIONS["pairs"])
+    return WELCOME if size == 2 else WELCOME_MENUS if asks == "best-worst" else WELCOME_BEST
+
+
+def how_it_works(questions: str | None, what: str) -> list[str]:
+    """Return what a person sees and says, in two sentences; ``what`` are "plans" or "alternatives"."""
+    size, asks = QUESTIONS.get(questions or "pairs", QUESTIONS["pairs"])
+    if size == 2:
+        return [
+            f"You see two {what}, A and B, and in what they differ. Everything else about them is a tap away.",
+            "You say which is better for you or that they are about equal, or you skip. You can undo any answer.",
+        ]
+    said = "which is best for you and which worst" if asks == "best-worst" else "which is best for you"
+    return [
+        f"You see at most {COUNTS[size]} {what}, and in what they differ. Everything else about them is a tap away.",
+        f"You say {said}, or that they are about equal, or you skip. You can undo any answer.",
+    ]
 
 
 def question_words(count: int, asks: Asks) -> str:

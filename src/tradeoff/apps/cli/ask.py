@@ -111,7 +111,7 @@ def ask(
     On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin, such as a, or
     "2 4" for the best and the worst; the end of the input is the same as q.
     """
-    from tradeoff.apps.cli.arguments import settings_from, weights_from
+    from tradeoff.apps.cli.arguments import questions_for, settings_from, weights_from
     from tradeoff.apps.cli.pages import print_first_page, print_notes
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.data import interview_data
@@ -121,8 +121,7 @@ def ask(
     settings = settings_from(options, "ask")
     settings |= {} if strategy is None else {"strategy": strategy}
     settings |= {} if max_questions is None else {"max_questions": max_questions}
-    settings |= {} if questions is None else {"questions": questions}
-    if resume is not None and (settings or log is not None):
+    if resume is not None and (settings or questions or log is not None):
         raise ArgumentError(
             "--resume continues an interview with the settings and the file it was begun with; leave out --log, "
             "--strategy, --option, --questions and --max-questions"
@@ -136,12 +135,14 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.arguments()])
-    if spec_of(settings.get("strategy", "careful")).seeded:
+    named = settings.get("strategy", "careful")
+    if spec_of(named).seeded:
         settings.setdefault("seed", seed)
+    settings |= questions_for(loaded, named, settings, questions)
     print_notes(loaded, on_stderr=as_json)
     early = person is None and resume is None and out.is_terminal  # to read while the first question is prepared
     if early:
-        print_first_page(loaded, out)
+        print_first_page(loaded, out, settings.get("questions"))
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
@@ -153,7 +154,7 @@ def ask(
 
         if person is None:
             if not early:
-                print_first_page(loaded, out)
+                print_first_page(loaded, out, interview.log[0]["settings"].get("questions"))
             converse(logged, loaded, out, call, result)
         else:
             answer_all(logged, loaded, person, None if as_json else out)

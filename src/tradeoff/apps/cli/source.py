@@ -22,7 +22,10 @@ PROBLEM_HELP = (
 
 # The kinds of question, as ``tradeoff.menus`` has them: not imported, so that --help answers at once.
 KINDS = ("pairs", "best-of-3", "best-of-4", "rank-3", "best-worst-4")
-QUESTIONS_HELP = f"What is asked: {', '.join(KINDS)}."
+QUESTIONS_HELP = (
+    f"What a question is about: {', '.join(KINDS)}. Without this, best-worst-4 for items and routes, pairs for plans of many "
+    "steps."
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 weights_option = click.option(

@@ -40,7 +40,9 @@ async def start(request: Request) -> Response:
         return message(
             "By invitation", "Only people who were given a link can take part in this study. Please use your link.", 200
         )
-    view = views.start_view(request.app.state.problem, texts=sessions.study.texts, action="/start")
+    study = sessions.study
+    questions = study.settings.get("questions")
+    view = views.start_view(request.app.state.problem, texts=study.texts, action="/start", questions=questions)
     return HTMLResponse(views.render("start.html", **view))
 
 

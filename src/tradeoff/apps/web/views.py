@@ -15,7 +15,8 @@ from tradeoff.menus import Asks
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
-from tradeoff.presentation.menus import menu_table, question_words
+from tradeoff.presentation.menus import how_it_works, menu_table, question_words, welcome
+from tradeoff.presentation.plans import plan_name
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
 from tradeoff.presentation.result import (
     Given,
@@ -36,7 +37,6 @@ Picture = Callable[[str], str]
 
 # The texts of a study that does not have its own.
 DEFAULTS = {
-    "welcome": f"{sentences.WELCOME}\n\n{sentences.NO_WRONG_ANSWERS}",
     "question": "Which would you rather have?",
     "thanks": sentences.THANKS,
 }
@@ -121,6 +121,7 @@ def menu_view(
         "turn": turn,
         "both": asks == "best-worst",
         "count": len(alternatives),
+        "names": [clipped(plan_name(problem, one)) for one in alternatives],
         "table": _menu(render_cache(problem), alternatives, asks, links.picture),
         "certificate": certificate_while_asking(recommendation),
         "links": links,
@@ -220,14 +221,16 @@ def result_drawn_before(problem: Presentable, recommendation: Recommendation) ->
 # --- other pages -----------------------------------------------------------------------------------------------------
 
 
-def start_view(problem: Presentable, *, texts: Mapping[str, str], action: str) -> dict[str, Any]:
+def start_view(
+    problem: Presentable, *, texts: Mapping[str, str], action: str, questions: str | None = None
+) -> dict[str, Any]:
     """Return the values of start.html: what it is about, how it works, and a button that begins it."""
     return {
         "title": _title(problem, texts),
-        "welcome": paragraphs(_text(texts, "welcome")),
+        "welcome": paragraphs(texts.get("welcome") or f"{welcome(questions)}\n\n{sentences.NO_WRONG_ANSWERS}"),
         "scenario": scenario(problem),
         "about": [part for part in about(problem) if part != ("text", scenario(problem))],
-        "what": "plans" if problem.has_paths else "alternatives",
+        "how": how_it_works(questions, "plans" if problem.has_paths else "alternatives"),
         "objectives": [
             {"name": o.name, "unit": o.unit, "goal": goal(o), "description": description(o)} for o in problem.objectives
         ],
