@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TradeoffError,
     )
     from tradeoff.interview import Interview
+    from tradeoff.menus import Choice, Menu
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -56,6 +57,7 @@ _HOME = {
     "Answer": "model",
     "ArgumentError": "errors",
     "Catalogue": "problems.catalogue",
+    "Choice": "menus",
     "ConcaveUser": "users",
     "ContraryUser": "users",
     "DriftingUser": "users",
@@ -64,6 +66,7 @@ _HOME = {
     "LinearUser": "users",
     "LogError": "errors",
     "Lottery": "model",
+    "Menu": "menus",
     "Mixture": "model",
     "Objective": "model",
     "OptimalPolicy": "model",
@@ -98,6 +101,7 @@ __all__ = [
     "Answer",
     "ArgumentError",
     "Catalogue",
+    "Choice",
     "ConcaveUser",
     "ContraryUser",
     "DriftingUser",
@@ -106,6 +110,7 @@ __all__ = [
     "LinearUser",
     "LogError",
     "Lottery",
+    "Menu",
     "Mixture",
     "Objective",
     "OptimalPolicy",

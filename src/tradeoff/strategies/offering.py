@@ -40,10 +40,12 @@ class Offer:
         """Return a menu to be asked about."""
         return Menu(tuple(candidates.alternatives[i] for i in self.numbers[index]), self.asks)
 
-    def with_lapses(self, lapse: float) -> NDArray[np.float64]:
-        """Return how likely each reply is if any other one is given with probability ``lapse``."""
+    def with_lapses(self, lapse: float | Vector) -> NDArray[np.float64]:
+        """Return how likely each reply is if any other one is given with probability ``lapse``, of all or of each particle."""
         others = len(self.chances) - 1
-        return self.chances * (1 - lapse * (others + 1) / others) + lapse / others
+        wrong = np.broadcast_to(np.asarray(lapse)[..., None], (self.chances.shape[1], 1))
+        result: NDArray[np.float64] = self.chances * (1 - wrong * (others + 1) / others) + wrong / others
+        return result
 
     def surprise(self, chances: NDArray[np.float64]) -> Vector:
         """Return how many bits a reply tells about the person."""
