@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -121,6 +121,7 @@ def test_optimal_policies(drawn: tuple[MDP, np.random.Generator], method: str, s
     check(mdp.show(best, method=method), mdp, best.plan, method=method)
 
 
+@settings(max_examples=90)  # each lists every trajectory
 @given(models(), st.sampled_from(METHODS))
 def test_stochastic_policies(drawn: tuple[MDP, np.random.Generator], method: str) -> None:
     mdp, rng = drawn
@@ -128,6 +129,7 @@ def test_stochastic_policies(drawn: tuple[MDP, np.random.Generator], method: str
     check(represent(mdp, plan, method=method), mdp, plan, method=method)
 
 
+@settings(max_examples=90)  # each lists every trajectory
 @given(models(), st.sampled_from(METHODS))
 def test_mixtures_with_nothing_and_of_several_policies(drawn: tuple[MDP, np.random.Generator], method: str) -> None:
     mdp, rng = drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.representation.naive_c4 import naive_c4
 from tradeoff.errors import ProblemError
 from tradeoff.kernels import caratheodory
 from tradeoff.kernels.compensated import MEAN, REST
-from tradeoff.representation import elimination
+from tradeoff.representation import compression, elimination, few
 from tradeoff.representation.compression import compress, robust
 
 ALLOWED = 1e-14  # of each coordinate's scale: what the law allows
@@ -106,6 +107,14 @@ def check(points, weights, rows, shares, rank=None) -> None:
     assert exact_error(points, weights, rows, shares) <= ALLOWED
 
 
+@pytest.fixture(params=["compiled", "plain"], autouse=True, scope="module")
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Let every law be one of the compiled kernel and of the plain push for a few points, at any size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "FEW", 0 if request.param == "compiled" else 100)
+        yield request.param
+
+
 @settings(max_examples=1500)
 @given(distributions())
 def test_few_points_positive_weights_same_mean(distribution):
@@ -151,7 +160,7 @@ def test_thousands_of_instances_verify_without_the_fallback():
         weights = MASSES[str(rng.choice(list(MASSES)))](rng, n)
         weights /= weights.sum()
         _, rows, shares, error, _ = caratheodory.push(points, weights, NONE)
-        assert error <= caratheodory.TRUSTED
+        assert error <= compression.TRUSTED
         assert len(rows) <= k + 1
         assert np.all(shares > 0)
         assert np.all(weights[rows] > 0)
@@ -329,7 +338,7 @@ def test_the_push_reports_an_unusable_input_instead_of_failing():
         assert (len(rows), len(shares), error) == (0, 0, np.inf)
 
 
-@pytest.mark.parametrize("module", [elimination, "tradeoff.representation.compression"])
+@pytest.mark.parametrize("module", [elimination, few, "tradeoff.representation.compression"])
 def test_the_examples_in_the_docstrings_run(module):
     import importlib
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies.people import KINDS, person, random_catalogue, random_mdp, regret, run
@@ -44,6 +44,7 @@ def check_every_step(interview: Interview, user: LinearUser, limit: int = 200) -
     raise AssertionError("the interview did not end")
 
 
+@settings(max_examples=80)  # each is a whole interview
 @given(
     seeds,
     st.integers(2, 6),
@@ -68,6 +69,7 @@ def test_law_6_on_mdps(seed: int) -> None:
         check_every_step(Interview(problem, "certified", target=0.02), user)
 
 
+@settings(max_examples=80)  # each is a whole interview
 @given(seeds, st.integers(2, 5), st.sampled_from(KINDS))
 def test_the_certificate_holds_for_everybody_consistent(seed: int, k: int, kind: str) -> None:
     """Not only for the person who answered: for many others who would have given the same answers."""

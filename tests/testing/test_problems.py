@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import Arrays, all_policies, small_arrays
@@ -19,6 +19,7 @@ from tradeoff.testing.problems import check_problem
 seeds = st.integers(0, 2**32 - 1)
 
 
+@settings(max_examples=60)  # each tries every policy
 @given(small_arrays())
 def test_mdps_keep_the_laws(arrays: Arrays) -> None:
     _, outcomes = all_policies(arrays)
@@ -39,6 +40,7 @@ def test_catalogues_keep_the_laws(seed: int) -> None:
     check_problem(Catalogue(points, objectives), attainable=points)
 
 
+@settings(max_examples=60)
 @given(seeds, st.sampled_from([0, 7, 1000]))
 def test_point_sets_keep_the_laws(seed: int, most: int) -> None:
     points, objectives = random_points(seed)

@@ -157,17 +157,18 @@ def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server
         assert kept(commute, token).count("answer") == 1
 
 
-@pytest.mark.parametrize("name", ["commute", "vacuum", "coffee"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("commute", "light"), ("vacuum", "light"), ("coffee", "light"), ("commute", "dark")]
+)
 def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, name: str, scheme: Any) -> None:
-    with Server(tmp_path, "serve", name, "--max-questions", "3") as server:
+    with Server(tmp_path, "serve", name, "--max-questions", "2") as server:
         for width in (360, 1280):
             with opened(browser, server, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
                 page.goto("/")
                 accessible(page)
                 no_sideways_scroll(page)
                 start(page)
-                for number in (1, 2, 3):
+                for number in (1, 2):
                     expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
                     accessible(page)
                     no_sideways_scroll(page)

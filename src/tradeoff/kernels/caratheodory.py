@@ -66,7 +66,6 @@ tuple_of: Any = types.Tuple
 CHUNK = 256  # most points in one chunk
 BUCKETS = 512  # for the order of weights: 64 powers of two, 8 steps in each
 CLIPPED = 1e-17  # a weight this little below zero after the last solve is zero
-TRUSTED = 3e-15  # a result with a larger error than this is computed again by other means
 
 
 @inlined
@@ -212,8 +211,8 @@ def push(points: Any, weights: Any, target: Any) -> Any:
     """Return what ``summarise`` says, the rows kept (increasing), their weights, the error of scale, and the summary.
 
     The points are taken the heaviest first; the weights meet the points' own mean unless a ``target`` is given. Nothing is
-    checked but what ``summarise`` checks: this is for callers that compress many times in a row. An error above TRUSTED says
-    that the result must not be used (``tradeoff.representation.compression`` knows what to do).
+    checked but what ``summarise`` checks: this is for callers that compress many times in a row. A large error says that
+    the result must not be used (``tradeoff.representation.compression`` knows what to do).
     """
     count, size = points.shape
     rows = size + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradeoff.log import Reply, Shown, ShownMenu, Side
@@ -15,7 +15,7 @@ from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
 from tradeoff.presentation.menus import choice_words, listed, said_words
 from tradeoff.presentation.numbers import amount_pair, percent
-from tradeoff.presentation.plans import Guide, guide, plan_names
+from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -64,7 +64,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
     told = len(lottery.trajectories) > 1 or bool(lottery.trajectories[0].actions)
     return Result(
         heading="The best plan for you" if done else "The best plan for you, so far",
-        sentence=f"We would recommend {plan_name(lottery)}{f', because to you, {because}' if because else ''}.",
+        sentence=f"We would recommend {_called(problem, recommendation)}{f', because to you, {because}' if because else ''}.",
         counted=counted_words,
         lead=sentences.plan_lead(lottery) if told else "",
         card=card(problem, lottery, common_total(lottery)),
@@ -80,12 +80,10 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
     )
 
 
-def plan_name(lottery: Lottery) -> str:
-    """Return what a plan is called in a sentence: an item's name, or what it begins with."""
-    likely = lottery.trajectories[0]
-    if likely.actions and likely.actions[0]:
-        return f"the plan that begins with “{clipped(likely.actions[0])}”"
-    return f"“{clipped(likely.states[0])}”"
+def _called(problem: Presentable, recommendation: Recommendation) -> str:
+    """Return what the recommended plan is called beside the runner-up, in quotation marks."""
+    found, other = recommendation.alternative, recommendation.runner_up
+    return f"“{plan_name(problem, found) if other is None else plan_names(problem, found, other)[0]}”"
 
 
 def _left_open(recommendation: Recommendation) -> str:
@@ -199,12 +197,10 @@ class WhatIf:
     stops: list[Stop]
 
 
-def what_ifs(
-    problem: Presentable, found: Alternative, tried: Sequence[Change], shown: Callable[[Alternative], Lottery]
-) -> list[WhatIf]:
+def what_ifs(problem: Presentable, found: Alternative, tried: Sequence[Change]) -> list[WhatIf]:
     """Return what would be recommended instead of ``found``, for each objective that can be changed.
 
-    ``tried`` is what ``sensitivity.what_if`` returns, and ``shown`` gives an alternative's lottery.
+    ``tried`` is what ``sensitivity.what_if`` returns.
     """
     made = []
     for change, matters in zip(tried, problem.matters, strict=True):
@@ -213,9 +209,9 @@ def what_ifs(
         stops = []
         for stop in change.stops:
             low, high = percent(stop.low), percent(stop.high)
-            # Telling a policy's stories takes long, and its averages say enough here.
+            # Finding out what a policy decides takes long, and its averages say enough here.
             known = stop is change.stops[0] or not problem.has_paths
-            plan = plan_name(shown(stop.alternative)) if known else "a plan with these averages"
+            plan = f"“{plan_name(problem, stop.alternative)}”" if known else "a plan with these averages"
             rows = zip(amounts(problem, stop.alternative), changes(problem, found, stop.alternative), strict=True)
             stops.append(Stop(low if low == high else f"{low} to {high}", plan, [ChangedRow(*row) for row in rows]))
         made.append(WhatIf(one_line(change.objective.name), stops))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.representation import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
 TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
 SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # of a given mean, of the size of the amounts that were added up
+
+TRUSTED = 3e-15  # a result with a larger error than this is computed again by other means
+FEW = 64  # points up to which the compiled kernel is not worth its loading
 
 _OWN_MEAN = np.empty(0)
 
@@ -56,11 +60,13 @@ def compress(
     >>> len(rows), (shares @ np.array(corners)[rows]).round(12).tolist()
     (3, [0.4, 0.3])
     """
-    kernel = _kernel()
     points = np.ascontiguousarray(points, np.float64)
     weights = np.ascontiguousarray(weights, np.float64)
     _check_shapes(points, weights)
     mean = _OWN_MEAN if target is None else _checked_shape(target, points)
+    if len(points) <= FEW:
+        return _compress_few(points, weights, mean, size)
+    kernel = _kernel()
     verdict, rows, shares, error, summary = kernel.push(points, weights, mean)
     if verdict != kernel.SOUND:
         _explain(points, weights)
@@ -72,10 +78,26 @@ def compress(
     if not abs(summary[kernel.MEAN, -1] - 1.0) <= SUM_TOLERANCE:
         _explain(points, weights)
     if target is not None:
-        _check_target(mean, summary, size)
-    if error <= kernel.TRUSTED:
+        own, low, high = summary[[kernel.MEAN, kernel.LOW, kernel.HIGH], :-1]
+        _check_target(mean, own, low, high, size)
+    if error <= TRUSTED:
         return rows, shares
     return robust(points, weights, mean, size)
+
+
+def _compress_few(points: Matrix, weights: Vector, target: Vector, size: ArrayLike) -> tuple[Indices, Vector]:
+    """Return what ``compress`` does, without the compiled kernel."""
+    _explain(points, weights)
+    # Powers of two bring each coordinate near 1 and change no digit, so that no sum overflows.
+    exponents = np.frexp(np.abs(points).max(axis=0))[1]
+    scaled = np.ldexp(points, -exponents)
+    aim = few.mean_of(scaled, weights)
+    if len(target):
+        likely = points[weights > 0]
+        _check_target(target, np.ldexp(aim[0], exponents), likely.min(axis=0), likely.max(axis=0), size)
+        aim = np.ldexp(target, -exponents), np.zeros(len(target))
+    rows, shares, error = few.push(scaled, weights, *aim)
+    return (rows, shares) if error <= TRUSTED else robust(points, weights, target, size)
 
 
 def robust(points: Matrix, weights: Vector, target: Vector, size: ArrayLike = 0.0) -> tuple[Indices, Vector]:
@@ -111,7 +133,7 @@ def robust(points: Matrix, weights: Vector, target: Vector, size: ArrayLike = 0.
         error = relative_error(exact_shortfall(points, *way, *wanted), reach)
         if error < least:
             best, least = way, error
-        if error <= kernel.TRUSTED:
+        if error <= TRUSTED:
             break
     return best
 
@@ -153,10 +175,8 @@ def _checked_shape(target: ArrayLike, points: Matrix) -> Vector:
     return mean
 
 
-def _check_target(mean: Vector, summary: Matrix, size: ArrayLike) -> None:
-    """Raise an error if a target is not the points' mean."""
-    kernel = _kernel()
-    own, low, high = summary[kernel.MEAN, :-1], summary[kernel.LOW, :-1], summary[kernel.HIGH, :-1]
+def _check_target(mean: Vector, own: Vector, low: Vector, high: Vector, size: ArrayLike) -> None:
+    """Raise an error if a target is not the points' own mean; ``low`` and ``high`` are their ends."""
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), size)
     far = np.flatnonzero(~(np.abs(mean - own) <= TARGET_TOLERANCE * reach))
     if len(far):

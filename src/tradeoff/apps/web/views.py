@@ -197,7 +197,7 @@ def result_view(
         "result": found,
         "drawings": cache.drawings(found.card),
         "importance": sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
-        "what_ifs": what_ifs(problem, recommendation.alternative, changes, cache.lottery) if changes else [],
+        "what_ifs": what_ifs(problem, recommendation.alternative, changes) if changes else [],
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
