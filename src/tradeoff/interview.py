@@ -16,21 +16,17 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from tradeoff import running
 from tradeoff._version import __version__
 from tradeoff.errors import ArgumentError, LogError
+from tradeoff.knowledge import statement
 from tradeoff.log import (
+    FOR_SESSIONS,
     FORMAT,
     READABLE,
     Answered,
     Asked,
-    CheckAnswered,
-    CheckRetracted,
-    CheckShown,
     Chosen,
-    Ended,
     Event,
     Header,
     LogEvent,
@@ -41,6 +37,7 @@ from tradeoff.log import (
     ShownMenu,
     Side,
     Skipped,
+    Stated,
     SteadyClock,
     event_of,
     header_of,
@@ -48,10 +45,10 @@ from tradeoff.log import (
     read_log,
     side_of,
 )
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, check_choice, comparisons
-from tradeoff.model import Answer, Question, Recommendation
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, check_choice, comparisons
+from tradeoff.model import Answer, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.running import Record, Run, check_problem, logged_question, same_question, spec_of_log, values_of
+from tradeoff.running import Record, Run
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
@@ -144,7 +141,7 @@ class Interview:
     def _append(self, event: LogEvent, written: Event) -> None:
         self.state.apply(event)
         self._events.append(written)
-        if not isinstance(event, CheckShown | CheckAnswered | CheckRetracted | Ended):  # these are not for the strategy
+        if not isinstance(event, FOR_SESSIONS):  # these are not for the strategy
             self._unseen.append((self.state.length, event))
 
     def tell(self, answer: AnyAnswer | str) -> None:
@@ -164,6 +161,18 @@ class Interview:
     def skip(self) -> None:
         """Record that the question was skipped: nothing is learned from it, and something else is asked instead."""
         self.record(Skipped(number=self._number_asked(), at=self.now()))
+
+    def know(self, said: str | Statement) -> None:
+        """Record what the person says without being asked, such as "price > speed" (see ``tradeoff.knowledge``).
+
+        It counts like an answer: it is undone by its number, and named by ``conflicts`` if it contradicts others.
+        """
+        if not self._spec.accepts_foreign_answers:
+            raise ArgumentError(
+                f"the strategy {self.strategy!r} learns only from what it asks; use careful or certified"
+            )
+        known = statement(self.problem, said) if isinstance(said, str) else said
+        self.record(Stated.of(known, number=self.state.answered + 1, at=self.now()))
 
     def _number_asked(self) -> int:
         if self.state.question is None:
@@ -185,6 +194,8 @@ class Interview:
         """Return the number of the last answer that the strategy uses, wherever it uses it."""
         if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Chosen | Skipped):
             return last.number  # it will be used next
+        if self.state.standing and isinstance(self.state.standing[-1].shown, Stated):
+            return self.state.standing[-1].shown.number
         used = self._think().used
         if not used:
             raise ArgumentError("there is no answer to take back")
@@ -231,6 +242,11 @@ class Interview:
                     if self._asked_foreign:
                         self._foreign.add(event.number)
                     self._asked = None
+                case Stated():
+                    self._answers.append(running.stated(event))
+                    self._untold.append(self._answers[-1])
+                    self._foreign.add(event.number)
+                    self._asked = None
                 case Retracted():
                     self._answers = [record for record in self._answers if record[0] != event.number]
                     self._asked = self._run = None
@@ -239,7 +255,11 @@ class Interview:
     def _advance(self) -> Run:
         """Move the strategy to the first question without an answer. If it fails, it starts again next time."""
         try:
-            if self._run is None:
+            if self._run is None and any(isinstance(record[1], Statement) for record in self._answers):
+                self._untold.clear()
+                self._run = self._begun([])
+                self._run.tell_in_order(self._answers)
+            elif self._run is None:
                 own = [record for record in self._answers if record[0] not in self._foreign]
                 self._untold = deque(record for record in self._answers if record[0] in self._foreign)
                 self._run = self._begun(own)
@@ -289,22 +309,12 @@ class Interview:
         if isinstance(question, Menu):
             is_asked = self._is_asked(question) and isinstance(asked, MenuAsked)
             return ShownMenu(question, asked.order if is_asked else order_of(self.sides, question))  # type: ignore[union-attr]
-        turned = self._side_turned(question)
+        turned = self.state.side_turned(question)
         if self._is_asked(question):
             side = self.left
         else:
             side = turned if turned and self.sides is not None else side_of(self.sides, question)
         return Shown(question, side, again=side == turned)
-
-    def _side_turned(self, question: Question) -> Side | None:
-        """Return which alternative was B when these two were last shown and answered; None if they were not."""
-        first, second = (_digits(one.value) for one in (question.first, question.second))
-        for one in reversed(self.state.standing):
-            shown = one.shown
-            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
-                right = shown.second if shown.left == "first" else shown.first
-                return "first" if _digits(right) == first else "second"
-        return None
 
     def _is_asked(self, question: AnyQuestion) -> bool:
         return self._asked is not None and not self._asked_foreign and self._asked.key == question.key
@@ -316,7 +326,7 @@ class Interview:
 
     def sides_shown(self) -> dict[int, Side | tuple[int, ...]]:
         """Return for each answer's number which alternative was shown first, and of a menu the order."""
-        shown = [one.shown for one in self.state.given if not isinstance(one.shown, CheckShown)]
+        shown = [one.shown for one in self.state.given if isinstance(one.shown, Asked | MenuAsked)]
         return {one.number: one.left if isinstance(one, Asked) else one.order for one in shown}
 
     def can_show(self, number: int) -> bool:
@@ -400,9 +410,9 @@ class Interview:
     ) -> Interview:
         """Return the interview that wrote this log, to be replayed when it is needed."""
         header = header_of(log[0] if log else None)
-        check_problem(header, problem)
+        running.check_problem(header, problem)
         interview = cls.__new__(cls)
-        interview._set_up(problem, spec_of_log(header, strategy), header, dict(log[0]), SteadyClock(clock))
+        interview._set_up(problem, running.spec_of_log(header, strategy), header, dict(log[0]), SteadyClock(clock))
         interview._resumed = True
         interview.extend(log[1:])
         return interview
@@ -426,25 +436,15 @@ class Interview:
     def _compare(self, event: Asked | MenuAsked, run: Run, where: str) -> None:
         """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
         question = None if run.step is None else run.step.question
-        logged = logged_question(event)
-        if question is not None and same_question(logged, question):
+        logged = running.logged_question(event)
+        if question is not None and running.same_question(logged, question):
             self._asked, self._asked_foreign = question, False
             return
         version = self.state.header.version
-        whole = all(len(value) == len(self.problem.objectives) for value in values_of(logged))
+        whole = all(len(value) == len(self.problem.objectives) for value in running.values_of(logged))
         if whole and version != VERSION and self._spec.accepts_foreign_answers:
             self._asked, self._asked_foreign = logged, True
             return
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
-        before, now = ([value.tolist() for value in values_of(one)] for one in (logged, question))
-        why = "" if version == VERSION else "that one chose its questions differently, or "
-        raise LogError(
-            f"{where}: the question was about {before}, but this version would ask about {now}; "
-            f"the log was begun with version {version or 'unknown'} of the program (this is {VERSION}): {why}it was edited"
-        )
-
-
-def _digits(value: ArrayLike) -> bytes:
-    """Return the digits of a value that every machine agrees on."""
-    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
+        raise running.other_question(where, logged, question, version, VERSION)

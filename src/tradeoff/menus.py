@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
+from tradeoff.model import Alternative, Answer, Matrix, Question, Vector, frozen_array
 
 Asks: TypeAlias = Literal["best", "best-worst"]
 ASKS: tuple[Asks, ...] = get_args(Asks)
@@ -34,6 +34,9 @@ ASKS: tuple[Asks, ...] = get_args(Asks)
 # How a comparison came out: the first is noticeably better, the second is, no difference is noticed; or the first was placed
 # above the second, so that the second is not noticeably better.
 PREFERRED, OTHER_PREFERRED, SAME, NOT_WORSE = 1, -1, 0, 2
+# Of a statement only: the first is worth more, noticeably or not, because it was said of weights and not of what was seen.
+WORTH_MORE = 3
+SHARPENED = 1e6  # times: a difference as large as this is noticed whenever there is one
 
 # The kinds of question that a strategy can be told to ask: how many alternatives, and what about them.
 QUESTIONS: dict[str, tuple[int, Asks]] = {
@@ -132,6 +135,27 @@ class Menu:
 AnyQuestion: TypeAlias = Question | Menu
 
 
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Something that a person said without being asked, as comparisons; its reply is ``Answer.FIRST``: it holds."""
+
+    text: str
+    differences: Matrix  # of gains, [q, k]
+    outcomes: NDArray[np.int64]  # how each comparison came out
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "differences", frozen_array(self.differences))
+
+    @property
+    def key(self) -> bytes:
+        """What identifies this statement."""
+        return b"statement" + self.differences.tobytes() + self.outcomes.tobytes()
+
+
+# What an answer can belong to: a question, or nothing that was asked.
+Occasion: TypeAlias = Question | Menu | Statement
+
+
 def shapes(count: int, asks: Asks) -> list[Choice]:
     """Return every reply to a menu of so many alternatives, "about equal" last.
 
@@ -194,8 +218,12 @@ def implied(choice: Choice) -> list[Comparison]:
     return found
 
 
-def comparisons(question: AnyQuestion, answer: AnyAnswer) -> tuple[Matrix, NDArray[np.int64]]:
+def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[np.int64]]:
     """Return what an answer says: differences of gains [q, k], and how each comparison came out [q]."""
+    if isinstance(question, Statement):
+        sharp = question.outcomes == WORTH_MORE
+        differences = np.where(sharp[:, None], SHARPENED * question.differences, question.differences)
+        return differences, np.where(sharp, PREFERRED, question.outcomes)
     if isinstance(question, Question):
         return question.difference[None, :], np.array([cast(Answer, answer).sign], dtype=np.int64)
     found = implied(cast(Choice, answer))
@@ -204,8 +232,10 @@ def comparisons(question: AnyQuestion, answer: AnyAnswer) -> tuple[Matrix, NDArr
     return values[first] - values[second], outcome
 
 
-def members(question: AnyQuestion) -> frozenset[bytes]:
+def members(question: Occasion) -> frozenset[bytes]:
     """Return what identifies the alternatives of a question, in whatever order."""
+    if isinstance(question, Statement):
+        return frozenset((question.key,))
     if isinstance(question, Question):
         return question.pair
     return frozenset(one.value.tobytes() for one in question.alternatives)

@@ -8,14 +8,13 @@ all read it from there.
 
 from tradeoff.log.events import (
     ACTIONS,
-    CHECKS,
+    FOR_SESSIONS,
     FORMAT,
     READABLE,
     SAID,
     Answered,
     Asked,
     CheckAnswered,
-    CheckKind,
     CheckRetracted,
     CheckShown,
     Chosen,
@@ -24,18 +23,19 @@ from tradeoff.log.events import (
     Header,
     LogEvent,
     MenuAsked,
-    PairReply,
     Reply,
     Retracted,
     Said,
     Shown,
     Side,
     Skipped,
+    Stated,
     event_of,
     header_of,
     side_of,
     word,
 )
+from tradeoff.log.fields import CHECKS, CheckKind, PairReply
 from tradeoff.log.lines import Lines, read_log, unfinished, write_log
 from tradeoff.log.places import ShownMenu, order_of
 from tradeoff.log.state import Given, LogState, SteadyClock, fold
@@ -44,6 +44,7 @@ __all__ = [
     "ACTIONS",
     "CHECKS",
     "FORMAT",
+    "FOR_SESSIONS",
     "READABLE",
     "SAID",
     "Answered",
@@ -69,6 +70,7 @@ __all__ = [
     "ShownMenu",
     "Side",
     "Skipped",
+    "Stated",
     "SteadyClock",
     "event_of",
     "fold",

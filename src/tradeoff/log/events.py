@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
 from tradeoff.errors import LogError
+from tradeoff.log.fields import CheckKind, PairReply, Reader
 from tradeoff.log.places import Placed
-from tradeoff.menus import ASKS, AnyAnswer, Asks, Choice
+from tradeoff.menus import AnyAnswer, Asks, Choice, Statement
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
 READABLE = ("tradeoff-log/1", FORMAT)  # version 1 had neither sides nor checks
 
-LARGEST = 1e9  # gains are at most about 1: a number beyond this is damage, and would overflow later
-
 Event: TypeAlias = dict[str, Any]  # an event as JSON
 Side: TypeAlias = Literal["first", "second"]
-CheckKind: TypeAlias = Literal["dominated", "repeat"]
 Said: TypeAlias = Literal["left", "right", "same", "skip"]
-PairReply: TypeAlias = Answer | None  # None: skipped
 Reply: TypeAlias = AnyAnswer | None  # to a pair or to a menu
 
 SAID: tuple[Said, ...] = get_args(Said)
-CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
 
 
 # --- which side is A -------------------------------------------------------------------------------------------------
@@ -126,7 +122,7 @@ class _Written:
                     found["kind"] = value
                 case "answer" | "expected":
                     found[one.name] = word(value)
-                case "alternatives" | "tiers":
+                case "alternatives" | "tiers" | "differences":
                     found[one.name] = [list(row) for row in value]
                 case _:
                     found[one.name] = list(value) if isinstance(value, tuple) else value
@@ -196,6 +192,35 @@ class Chosen(_Written):
     def answer(self) -> Choice:
         """The answer."""
         return Choice(self.tiers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated(_Written):
+    """Something was said without being asked; it is taken back by its number, as answers are."""
+
+    kind = "statement"
+    number: int
+    text: str
+    differences: tuple[tuple[float, ...], ...]
+    outcomes: tuple[int, ...]
+    at: datetime
+
+    @classmethod
+    def of(cls, known: Statement, number: int, at: datetime) -> Stated:
+        """Return the event in which something is stated."""
+        differences = tuple(tuple(row) for row in known.differences.tolist())
+        return cls(
+            number=number, text=known.text, differences=differences, outcomes=tuple(known.outcomes.tolist()), at=at
+        )
+
+    @property
+    def answer(self) -> Answer:
+        """It holds."""
+        return Answer.FIRST
+
+    def said(self, reply: Reply) -> str:
+        """Return what was said."""
+        return self.text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,12 +294,23 @@ class Ended(_Written):
 
 # All events that can follow a header.
 LogEvent: TypeAlias = (
-    Asked | Answered | MenuAsked | Chosen | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+    Asked
+    | Answered
+    | MenuAsked
+    | Chosen
+    | Stated
+    | Skipped
+    | Retracted
+    | CheckShown
+    | CheckAnswered
+    | CheckRetracted
+    | Ended
 )
+FOR_SESSIONS = (CheckShown, CheckAnswered, CheckRetracted, Ended)  # what no strategy needs to know
 KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
 
 # What a person does: each of these begins a new turn.
-ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Skipped, Retracted, CheckAnswered, CheckRetracted))
+ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Stated, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
 def word(reply: Reply) -> str:
@@ -287,125 +323,13 @@ def word(reply: Reply) -> str:
 # --- one event from JSON ---------------------------------------------------------------------------------------------
 
 
-class _Reader:
-    """The fields of one event, each checked when it is taken."""
-
-    def __init__(self, event: Mapping[str, Any], where: str) -> None:
-        self.event, self.where = event, where
-
-    def wrong(self, name: str, wanted: str) -> LogError:
-        found = f"is {self.event[name]!r:.80}" if name in self.event else "is missing"
-        return LogError(f"{self.where}: {name!r} {found}; it must be {wanted}. The log is damaged or was edited")
-
-    def text(self, name: str) -> str:
-        value = self.event.get(name)
-        if not isinstance(value, str):
-            raise self.wrong(name, "a string")
-        return value
-
-    def one_of(self, name: str, words: Sequence[str]) -> str:
-        value = self.event.get(name)
-        if not isinstance(value, str) or value not in words:
-            raise self.wrong(name, f"one of {', '.join(words)}")
-        return value
-
-    def count(self, name: str) -> int:
-        value = self.event.get(name)
-        if type(value) is not int or value < 1:
-            raise self.wrong(name, "a whole number, 1 or more")
-        return value
-
-    def number(self, name: str) -> float | None:
-        value = self.event.get(name)
-        if value is None:
-            return None
-        if not _is_number(value):
-            raise self.wrong(name, "a number")
-        return float(value)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        values = self.event.get(name)
-        if not isinstance(values, list) or not values or not all(map(_is_number, values)):
-            raise self.wrong(name, "a list of numbers, one per objective")
-        return tuple(float(value) for value in values)
-
-    def time(self) -> datetime:
-        try:
-            found = datetime.fromisoformat(self.text("time"))
-            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, OverflowError):
-            raise self.wrong("time", "a date and time such as 2026-01-31T12:00:00+00:00") from None
-
-    def flag(self, name: str) -> bool:
-        value = self.event.get(name)
-        if type(value) is not bool:
-            raise self.wrong(name, "true or false")
-        return value
-
-    def lists(self, name: str, wanted: str, kind: type) -> tuple[tuple[Any, ...], ...]:
-        rows = self.event.get(name)
-        fits = _is_number if kind is float else _is_small
-        if not isinstance(rows, list) or not rows or not all(
-            isinstance(row, list) and row and all(map(fits, row)) for row in rows
-        ):  # fmt: skip
-            raise self.wrong(name, wanted)
-        return tuple(tuple(kind(one) for one in row) for row in rows)
-
-    def places(self, name: str) -> tuple[int, ...]:
-        order = self.event.get(name)
-        if not isinstance(order, list) or not all(map(_is_small, order)):
-            raise self.wrong(name, "a list of the numbers 0, 1, ... of the alternatives in some order")
-        return tuple(order)
-
-    def reply(self, name: str, *, skip: bool) -> PairReply:
-        found = self.one_of(name, ("first", "second", "same", *(("skip",) if skip else ())))
-        return None if found == "skip" else Answer(found)
-
-    def field(self, name: str) -> Any:
-        """Return the value of an event's field of this name."""
-        match name:
-            case "number":
-                return self.count(name)
-            case "first" | "second" | "value" | "weights":
-                return self.numbers(name)
-            case "left":
-                return self.one_of(name, ("first", "second")) if name in self.event else "first"
-            case "alternatives":
-                return self.lists(name, "a list of lists of numbers, one per objective", float)
-            case "tiers":
-                return self.lists(name, "a list of lists of alternatives' numbers", int)
-            case "order":
-                return self.places(name)
-            case "asks":
-                return self.one_of(name, ASKS)
-            case "at":
-                return self.time()
-            case "check":
-                return self.one_of("kind", CHECKS)
-            case "answer" | "expected":
-                return self.reply(name, skip=self.event["event"] != Answered.kind)
-            case "regret_bound" | "likely_regret":
-                return self.number(name)
-            case "complete":
-                return self.flag(name)
-        return self.text(name)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # and no NaN
-
-
-def _is_small(value: object) -> bool:
-    return type(value) is int and 0 <= value < 100  # far more than a menu has
-
-
 def header_of(event: object) -> Header:
     """Return the header of a log, checked."""
     if not isinstance(event, Mapping) or event.get("event") != "header":
         raise LogError("the log does not begin with a header; it is damaged or not a log")
     if event.get("format") not in READABLE:
         raise LogError(f"the log's format is {event.get('format')!r:.80}; this version reads {', '.join(READABLE)}")
-    read = _Reader(event, "the header of the log")
+    read = Reader(event, "the header of the log")
     settings, sides, version = event.get("settings"), event.get("sides"), event.get("version")
     if not isinstance(settings, dict) or not isinstance(event.get("strategy"), str):
         raise LogError("the log's header names no strategy; it is damaged")
@@ -432,5 +356,5 @@ def event_of(event: object, position: int) -> LogEvent:
     kind = KINDS.get(found) if isinstance(found, str) else None
     if kind is None:
         raise LogError(f"{where} has the unknown kind {found!r:.80}")
-    read = _Reader(event, where)
+    read = Reader(event, where)
     return kind(**{one.name: read.field(one.name) for one in fields(kind)})

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from tradeoff.errors import LogError
 from tradeoff.log.events import (
     ACTIONS,
-    CHECKS,
     Answered,
     Asked,
     CheckAnswered,
-    CheckKind,
     CheckRetracted,
     CheckShown,
     Chosen,
@@ -25,18 +26,23 @@ from tradeoff.log.events import (
     MenuAsked,
     Reply,
     Retracted,
+    Side,
     Skipped,
+    Stated,
     event_of,
     header_of,
 )
-from tradeoff.menus import shapes
+from tradeoff.log.fields import CHECKS, CheckKind
+from tradeoff.menus import PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, shapes
+
+STATED = {PREFERRED, SAME, WORTH_MORE}  # how a comparison of a statement can come out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """A reply and what it was given to: the question of its number, or the check of its kind."""
 
-    shown: Asked | MenuAsked | CheckShown
+    shown: Asked | MenuAsked | CheckShown | Stated
     reply: Reply
     at: datetime
     retracted: bool = False
@@ -106,6 +112,15 @@ class LogState:
                     raise LogError(f"{where} is no reply to question {event.number}; the log is damaged or was edited")
                 self.given.append(Given(shown=self.question, reply=event.answer, at=event.at))
                 self.answered, self.question = event.number, None
+            case Stated():
+                if event.number != self.answered + 1:
+                    raise LogError(f"{where} is statement {event.number}, but the next number is {self.answered + 1}")
+                if len(event.outcomes) != len(event.differences) or not set(event.outcomes) <= STATED:
+                    raise LogError(f"{where}: 'outcomes' is {list(event.outcomes)}; the log is damaged or was edited")
+                for number, value in enumerate(event.differences):
+                    self._check_size(where, **{f"differences[{number}]": value})
+                self.given.append(Given(shown=event, reply=event.answer, at=event.at))
+                self.answered, self.question = event.number, None
             case Retracted():
                 if event.number not in (standing := [one.number for one in self.standing if one.number is not None]):
                     raise LogError(
@@ -159,6 +174,18 @@ class LogState:
         index = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)
         self.given[index] = replace(self.given[index], retracted=True)
 
+    def side_turned(self, question: AnyQuestion) -> Side | None:
+        """Return which alternative of a pair was B when these two were last shown and answered; None if they were not."""
+        if isinstance(question, Menu):
+            return None
+        first, second = (_digits(one.value) for one in (question.first, question.second))
+        for one in reversed(self.standing):
+            shown = one.shown
+            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
+                right = shown.second if shown.left == "first" else shown.first
+                return "first" if _digits(right) == first else "second"
+        return None
+
     @property
     def standing(self) -> list[Given]:
         """The replies that were not taken back, in order."""
@@ -173,6 +200,11 @@ class LogState:
                 right = one.reply == one.shown.expected
                 found[one.shown.check] = "skipped" if one.reply is None else "passed" if right else "failed"
         return found
+
+
+def _digits(value: ArrayLike) -> bytes:
+    """Return the digits of a value that every machine agrees on."""
+    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:

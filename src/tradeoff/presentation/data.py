@@ -8,7 +8,7 @@ from typing import Any
 
 from tradeoff.interview import Interview
 from tradeoff.log import Reply, Shown, ShownMenu
-from tradeoff.menus import AnyQuestion, Choice, Menu
+from tradeoff.menus import Choice, Menu, Occasion, Statement
 from tradeoff.model import Alternative, Item, Lottery, Objective, Question, Recommendation, Vector
 from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
@@ -195,7 +195,9 @@ def interview_data(problem: Presentable, interview: Interview) -> Data:
     }
 
 
-def _answered(problem: Presentable, number: int, question: AnyQuestion, reply: Reply) -> Data:
+def _answered(problem: Presentable, number: int, question: Occasion, reply: Reply) -> Data:
+    if isinstance(question, Statement):
+        return {"number": number, "statement": question.text}
     if isinstance(question, Menu):
         compared: Data = {
             "asks": question.asks,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tradeoff.log import Reply, Shown, ShownMenu, Side
-from tradeoff.menus import AnyQuestion, Choice, Menu
+from tradeoff.menus import Choice, Menu, Occasion, Statement
 from tradeoff.model import Alternative, Answer, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
@@ -240,8 +241,21 @@ class GivenToMenu:
     placed: Choice | None  # by places; None: skipped
 
 
-def as_shown(number: int, question: AnyQuestion, answer: Reply, where: Side | tuple[int, ...]) -> Given | GivenToMenu:
+@dataclass(frozen=True)
+class Volunteered:
+    """Something that the person said without being asked, which stands."""
+
+    number: int  # in the log
+    text: str
+
+
+AnyGiven: TypeAlias = Given | GivenToMenu | Volunteered
+
+
+def as_shown(number: int, question: Occasion, answer: Reply, where: Side | tuple[int, ...] = "first") -> AnyGiven:
     """Return an answer as the person saw the question; ``where`` says which alternative was A, or the order of a menu."""
+    if isinstance(question, Statement):
+        return Volunteered(number, question.text)
     if isinstance(question, Menu):
         assert isinstance(where, tuple) and not isinstance(answer, Answer)
         menu = ShownMenu(question, where)
@@ -266,7 +280,7 @@ class AnswerLine:
 
 def answer_lines(
     problem: Presentable,
-    given: Sequence[Given | GivenToMenu],
+    given: Sequence[AnyGiven],
     *,
     conflicts: Sequence[int] = (),
     doubtful: Sequence[int] = (),
@@ -278,7 +292,9 @@ def answer_lines(
     ]
 
 
-def _told(problem: Presentable, one: Given | GivenToMenu) -> tuple[str, str, list[str]]:
+def _told(problem: Presentable, one: AnyGiven) -> tuple[str, str, list[str]]:
+    if isinstance(one, Volunteered):
+        return "you said", f"You said: {one.text}.", [one.text]
     if isinstance(one, GivenToMenu):
         return choice_words(one.placed), said_words(one.placed), listed(problem, one.alternatives, one.placed)
     differences = advantages(comparison(problem, one.left, one.right))

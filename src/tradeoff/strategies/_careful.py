@@ -148,7 +148,12 @@ def asked_again(state: State, number: int) -> Question | None:
         return None
     if isinstance(given.question, Question):
         return Question(given.question.second, given.question.first)
-    if isinstance(given.answer, Answer) or given.answer.best is None or given.answer.worst is None:
+    if (
+        not isinstance(given.question, Menu)
+        or isinstance(given.answer, Answer)
+        or given.answer.best is None
+        or given.answer.worst is None
+    ):
         return None
     alternatives = given.question.alternatives
     return Question(alternatives[given.answer.worst], alternatives[given.answer.best])

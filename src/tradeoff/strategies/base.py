@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tradeoff.menus import AnyAnswer, AnyQuestion, comparisons
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, Statement, comparisons
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.strategies.polytope import Cone, half_spaces
 
@@ -37,12 +37,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ForeignAnswer:
-    """A reply to a question that another version of the strategy asked, instead of a reply to the one being asked.
+    """A reply to a question that another version of the strategy asked, or a statement, instead of a reply to the one asked.
 
     Only strategies that can use any answer are sent one (``StrategySpec.accepts_foreign_answers``).
     """
 
-    question: AnyQuestion
+    question: Occasion
     reply: Reply
 
 
@@ -88,7 +88,7 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
             return Answer.SECOND
         return Answer.SAME if upper <= ROUNDING and lower >= -ROUNDING else None
 
-    def learn(question: AnyQuestion, answer: AnyAnswer) -> None:
+    def learn(question: Occasion, answer: AnyAnswer) -> None:
         nonlocal cone
         cone = cone.add(half_spaces(*comparisons(question, answer)), len(cone.labels))
 
@@ -98,7 +98,7 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
 def _answering(
     inner: Strategy,
     known: Callable[[AnyQuestion], Answer | None],
-    learn: Callable[[AnyQuestion, AnyAnswer], None],
+    learn: Callable[[Occasion, AnyAnswer], None],
 ) -> Strategy:
     """Yield the steps whose answer is not known, and pass what is answered to ``learn``."""
     try:
@@ -139,7 +139,8 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
                 )
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
             reply = yield replace(step, recommend=now(step), left=left)
-            asked += 1  # skips count too, so an interview in which everything is skipped still ends
+            # Skips count too, so that an interview in which everything is skipped still ends. Only what was asked counts.
+            asked += not (isinstance(reply, ForeignAnswer) and isinstance(reply.question, Statement))
             step = inner.send(reply)
     except StopIteration as end:
         final: Recommendation = end.value

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, comparisons, members
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, comparisons, members
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
@@ -43,7 +43,7 @@ DIFFERENT = 0.02
 class Answered(NamedTuple):
     """An answer, and where it stands among all questions put, skipped ones included."""
 
-    question: AnyQuestion
+    question: Occasion
     answer: AnyAnswer
     ordinal: int
 
@@ -208,7 +208,7 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
     return turn
 
 
-def _key_after(turn: Turn, question: AnyQuestion, reply: Reply, foreign: bool) -> bytes:
+def _key_after(turn: Turn, question: Occasion, reply: Reply, foreign: bool) -> bytes:
     """Return what tells the state after this reply from all others."""
     said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
     foreign = foreign or question.key in turn.state.foreign

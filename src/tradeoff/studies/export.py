@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError, StoreError
-from tradeoff.log import Asked, Event, Given, Header, LogState, MenuAsked, fold, word
+from tradeoff.log import Asked, Event, Given, Header, LogState, MenuAsked, Stated, fold, word
 from tradeoff.menus import QUESTIONS
 from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
@@ -95,10 +95,10 @@ def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, m
     row: Row = {
         "participant": participant,
         "place": ordinal,
-        "kind": given.check or "question",
+        "kind": given.check or ("statement" if isinstance(shown, Stated) else "question"),
         "number": given.number,
-        "asks": shown.asks if isinstance(shown, MenuAsked) else "pair",
-        "left": None if isinstance(shown, MenuAsked) else shown.left,
+        "asks": shown.asks if isinstance(shown, MenuAsked) else None if isinstance(shown, Stated) else "pair",
+        "left": None if isinstance(shown, MenuAsked | Stated) else shown.left,
         "order": " ".join(str(number + 1) for number in shown.order) if isinstance(shown, MenuAsked) else None,
         "answer": word(given.reply),
         "chosen": given.said,
@@ -107,7 +107,11 @@ def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, m
         "answered": given.at.isoformat(),
         "seconds": round(given.seconds, 3),
     }
-    alternatives = shown.alternatives if isinstance(shown, MenuAsked) else (shown.first, shown.second)
+    alternatives: tuple[tuple[float, ...], ...] = ()  # a statement is about none
+    if isinstance(shown, MenuAsked):
+        alternatives = shown.alternatives
+    elif not isinstance(shown, Stated):
+        alternatives = (shown.first, shown.second)
     for side, gains in zip_longest(PLACES[:most], alternatives):
         outcome = None if gains is None else problem.outcome(np.array(gains))
         for j, objective in enumerate(problem.objectives):

@@ -30,7 +30,7 @@ from tradeoff.log import (
     Side,
     side_of,
 )
-from tradeoff.menus import AnyQuestion, Choice, Menu
+from tradeoff.menus import Choice, Menu, Occasion, Statement
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.studies.checks import dominated_pair
@@ -125,7 +125,8 @@ class Session:
         """Return the check that is due now, if any."""
         if not self.checks:
             return None
-        answered, done = len(self.interview.answers), {one.check for one in self.state.standing}
+        answered = sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers)
+        done = {one.check for one in self.state.standing}
         if not answered:
             return None
         if "dominated" not in done and (answered >= DOMINATED_AFTER or self.interview.finished):
@@ -183,6 +184,11 @@ class Session:
             self.interview.skip()
         else:
             self.interview.tell(reply)
+        self.keep()
+
+    def know(self, said: str) -> None:
+        """Record what the person says without being asked; it is undone like an answer."""
+        self.interview.know(said)
         self.keep()
 
     def shown(self, turn: int) -> Asked | MenuAsked | CheckShown:
@@ -267,11 +273,11 @@ class Session:
         """What is recommended now."""
         return self.interview.recommendation
 
-    def history(self) -> list[tuple[int, AnyQuestion, Reply, Side | tuple[int, ...]]]:
+    def history(self) -> list[tuple[int, Occasion, Reply, Side | tuple[int, ...]]]:
         """Return the answers that stand, without checks, in the order they were given, with what was shown where."""
         sides = self.interview.sides_shown()
         standing = sorted(self.interview.answers, key=lambda record: record[0])
-        return [(number, question, reply, sides[number]) for number, question, reply in standing]
+        return [(number, question, reply, sides.get(number, "first")) for number, question, reply in standing]
 
     def _end(self) -> None:
         """Log the end and the recommendation, once."""

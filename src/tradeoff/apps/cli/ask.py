@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
-from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import KINDS, KNOW_HELP, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +58,7 @@ MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
+@click.option("--know", "known", multiple=True, metavar="TEXT", help=KNOW_HELP)
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
 @click.option(
     "--seed",
@@ -86,6 +87,7 @@ def ask(
     strategy: str | None,
     options: tuple[str, ...],
     questions: str | None,
+    known: tuple[str, ...],
     max_questions: int | None,
     seed: int,
     log: Path | None,
@@ -147,6 +149,8 @@ def ask(
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
+        for said in known:
+            logged.know(said)
 
         def result() -> None:
             if not as_json:
@@ -255,6 +259,11 @@ class LoggedInterview:
         self.interview.skip() if reply is None else self.interview.tell(reply)
         self._store()
 
+    def know(self, said: str) -> None:
+        """Save what the person said without being asked."""
+        self.interview.know(said)
+        self._store()
+
     def undo(self, number: int | None = None) -> None:
         """Take back the last answer, or the one with this number."""
         self.interview.undo(number)
@@ -263,7 +272,9 @@ class LoggedInterview:
     @property
     def number(self) -> int:
         """The number of the question that is being asked."""
-        return len(self.interview.answers) + 1
+        from tradeoff.menus import Statement
+
+        return sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers) + 1
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -399,7 +410,7 @@ def end(problem: Presentable, interview: Interview, person: LinearUser | None, o
     from tradeoff.users import relative_regret
 
     sides = interview.sides_shown()
-    given = [as_shown(*record, sides[record[0]]) for record in interview.answers]
+    given = [as_shown(*record, sides.get(record[0], "first")) for record in interview.answers]
     print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
         lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)

@@ -75,6 +75,16 @@ def _reply(shown: Asked | MenuAsked | CheckShown, given: dict[str, Any]) -> Repl
     return Answer(said)
 
 
+async def statements(request: Request) -> Response:
+    """Record what a person says without being asked, and send the question that follows."""
+    given = await _body(request, {"text": str}, required=("text",))
+    try:
+        await visit(_sessions(request), request.path_params["id"], lambda session: session.know(given["text"]))
+    except ArgumentError as error:
+        raise HTTPException(422, str(error)) from None
+    return await _next_question(request)
+
+
 async def undo(request: Request) -> Response:
     """Take back the last answer, or one by its number, and send the question that follows."""
     given = await _body(request, {"turn": int, "number": int})
@@ -175,6 +185,7 @@ routes = [
     Route("/interviews", begin, methods=["POST"]),
     Route("/interviews/{id}/question", question),
     Route("/interviews/{id}/answers", answers, methods=["POST"]),
+    Route("/interviews/{id}/statements", statements, methods=["POST"]),
     Route("/interviews/{id}/undo", undo, methods=["POST"]),
     Route("/interviews/{id}/recommendation", recommendation),
 ]

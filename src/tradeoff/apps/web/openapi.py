@@ -168,6 +168,9 @@ SCHEMAS: dict[str, Schema] = {
         },
         required=("turn", "best"),
     ),
+    "Stated": _object(
+        {"text": {**TEXT, "description": 'Such as "price > speed", "price 20% to 40%" or "Alto > Brio".'}}
+    ),
     "TakenBack": _object(
         {
             "turn": {
@@ -264,6 +267,9 @@ def document() -> Schema:
             },
             "/api/interviews/{id}/answers": {
                 "post": _operation("answer", "Answer the question", "State", takes="Given", errors=write)
+            },
+            "/api/interviews/{id}/statements": {
+                "post": _operation("state", "Say something without being asked", "State", takes="Stated", errors=write)
             },
             "/api/interviews/{id}/undo": {
                 "post": _operation("undo", "Take an answer back", "State", takes="TakenBack", errors=write)

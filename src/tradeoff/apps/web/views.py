@@ -19,8 +19,7 @@ from tradeoff.presentation.menus import how_it_works, menu_table, question_words
 from tradeoff.presentation.plans import plan_name
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
 from tradeoff.presentation.result import (
-    Given,
-    GivenToMenu,
+    AnyGiven,
     answer_lines,
     certificate_while_asking,
     result,
@@ -181,7 +180,7 @@ def result_view(
     *,
     finished: bool,
     links: Links,
-    answers: Sequence[Given | GivenToMenu],
+    answers: Sequence[AnyGiven],
     conflicts: Sequence[int],
     texts: Mapping[str, str],
     notice: str = "",
