@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         StoreError,
         TooLargeError,
         TradeoffError,
+        UndecidedError,
     )
     from tradeoff.interview import Interview
     from tradeoff.menus import Choice, Menu
@@ -86,6 +87,7 @@ _HOME = {
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
+    "UndecidedError": "errors",
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
@@ -130,6 +132,7 @@ __all__ = [
     "TooLargeError",
     "TradeoffError",
     "Trajectory",
+    "UndecidedError",
     "compress",
     "dilute",
     "examples",

@@ -4,7 +4,8 @@
 
     TradeoffError
     ├── ProblemError      the decision problem (a file, a table, an array) is not valid         exit code 3
-    │   └── TooLargeError     it is valid, but would not fit in memory                         exit code 3
+    │   ├── TooLargeError     it is valid, but would not fit in memory                         exit code 3
+    │   └── UndecidedError    a table leaves something open that only a person can say         exit code 3
     ├── ArgumentError     what was asked of a valid problem makes no sense (weights, policies)  exit code 2
     ├── LogError          a log of answers cannot be continued with this problem or version      exit code 4
     └── StoreError        answers cannot be kept: a file that is full, in use, or not a log      exit code 4
@@ -12,6 +13,8 @@
 Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is about what was corrected, such
 as states that cannot be reached.
 """
+
+from collections.abc import Sequence
 
 
 class TradeoffError(Exception):
@@ -24,6 +27,24 @@ class ProblemError(TradeoffError, ValueError):
 
 class TooLargeError(ProblemError):
     """The problem would not fit in memory; the message holds the estimate."""
+
+
+class UndecidedError(ProblemError):
+    """A table leaves something open that only a person can say: whether less or more is better, what to do about gaps.
+
+    ``undecided`` lists what (see ``tradeoff.sources.tables.deciding``); ``objectives`` are the columns to be weighed, with
+    "min", "max", or None where that is open; ``others`` are complaints that no answer removes.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        undecided: Sequence[object] = (),
+        objectives: Sequence[tuple[str, str | None]] = (),
+        others: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.undecided, self.objectives, self.others = tuple(undecided), tuple(objectives), tuple(others)
 
 
 class ArgumentError(TradeoffError, ValueError):

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import cached_property, singledispatch
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.objective import Objective as Objective
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
@@ -29,42 +30,6 @@ def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
 def as_html(value: object) -> str | None:
     """Return a value as HTML for notebooks; a room that can draw a type registers a function for it."""
     return None
-
-
-@dataclass(frozen=True)
-class Objective:
-    """One thing a person cares about: its name, its unit, and whether more or less of it is better.
-
-    ``description`` says in a few words what is counted; no log and no fingerprint depends on it.
-
-    >>> Objective("time", "min", "min")
-    Objective(name='time', unit='min', goal='min')
-    """
-
-    name: str
-    unit: str = ""
-    goal: Literal["max", "min"] = "max"
-    description: str = field(default="", compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ProblemError(f"an objective needs a name, but {self.name!r} was found; give it a short text")
-        if self.goal not in ("max", "min"):
-            raise ProblemError(f"the goal of objective {self.name!r} is {self.goal!r}; it must be 'max' or 'min'")
-
-    @property
-    def sign(self) -> float:
-        """1.0 if more is better, -1.0 if less is."""
-        return 1.0 if self.goal == "max" else -1.0
-
-    def text(self, amount: float) -> str:
-        """Return an amount of this objective as a person reads it.
-
-        >>> Objective("time", "min", "min").text(41.5)
-        '41.5 min'
-        """
-        number = f"{amount:.4g}" if abs(amount) < 1000 else f"{amount:,.0f}"
-        return f"{'0' if number == '-0' else number} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)

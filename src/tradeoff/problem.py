@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Protocol
 
 import numpy as np
@@ -245,6 +246,7 @@ class ScaledProblem(ABC):
     roads: Sequence[tuple[str, str]] = ()
     pictures: Mapping[str, bytes] = {}
     wording: Wording = Wording()
+    limiter: str = ""  # the function that puts limits on the problem
     threads: int = 1  # how many threads one call may use; only MDPs use more than one
 
     @property
@@ -317,6 +319,14 @@ class ScaledProblem(ABC):
     def details(self, plan: Plan) -> Details:
         """Return what to do under a plan, beyond what its lottery tells."""
         return Details()
+
+    def limited(self, *limits: str) -> ScaledProblem:
+        """Return the problem in which only what keeps these limits can be chosen: ``limited("price <= 500")``."""
+        if not self.limiter:
+            raise ArgumentError(f"limits cannot be put on {self.name!r}; build them into the optimiser or the model")
+        module, _, function = self.limiter.rpartition(".")
+        made: ScaledProblem = getattr(import_module(module), function)(self, limits)
+        return made
 
     def labels_of(self, name: str) -> Mapping[str, str]:
         """Return the texts to show beside the item of this name."""

@@ -108,7 +108,7 @@ def test_sources_of_other_distributions_count_as_code(installed: Path) -> None:
 
 
 def test_built_in_sources_cannot_be_replaced(installed: Path) -> None:
-    (installed / "a.csv").write_text("name,x\na,1\nb,2\n")
+    (installed / "a.csv").write_text("name,x (max)\na,1\nb,2\n")
     assert load("a.csv", keep_dominated=True).names == ("a", "b")
     with pytest.raises(ProblemError, match="environment 'No-v0' cannot be made"):
         load("gym:No-v0")

@@ -140,8 +140,8 @@ def test_options_of_a_log(tmp_path: Path) -> None:
     with pytest.warns(ProblemWarning, match="'home'"):
         late = log(tmp_path, start="station")
     assert late.states[int(np.argmax(late.start))] == "station" and "home" not in late.states
-    assumed = log(tmp_path, TRIPS.replace(" (min)", "", 1))
-    assert any("more is taken to be better for 'time'" in note for note in assumed.notes)
+    with pytest.raises(ProblemError, match="does not say clearly whether less or more is better for 'time'"):
+        log(tmp_path, TRIPS.replace(" (min)", "", 1))
     renamed = log(tmp_path, TRIPS.replace("next,", "Next_State,").replace("episode", "EPISODE"))
     assert renamed.fingerprint == plain.fingerprint
     semicolons = log(tmp_path, TRIPS.replace(",", ";").replace("40", "40,0"), decimal=",")

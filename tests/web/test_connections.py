@@ -83,7 +83,7 @@ def test_localhost_is_served_at_every_loopback_address(tmp_path: Path) -> None:
         (["--host", "no.such.host.invalid"], "--host no.such.host.invalid"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1"),
         (["--host", "0.0.0.0"], "--allowed-host"),
-        (["--limit", "everything=3"], "requests-total"),
+        (["--visitor-limit", "everything=3"], "requests-total"),
         (["--visitor-header", "X Real"], "--visitor-header"),
     ],
 )

@@ -205,12 +205,12 @@ def test_who_a_visitor_is(peer: str, told: str | None, seen: str | None) -> None
 
 @pytest.mark.parametrize("text", ["begins", "begins=x", "begins=-1", "nothing=3", "", "begins=1e3"])
 def test_a_limit_that_cannot_be_read_is_named(text: str) -> None:
-    with pytest.raises(ArgumentError, match="--limit"):
+    with pytest.raises(ArgumentError, match="--visitor-limit"):
         Limits.parse((text,))
 
 
 def test_the_real_server_keeps_the_limits(tmp_path: Path) -> None:
-    words = ("--visitor-header", "X-Real-IP", "--limit", "begins=3", "--limit", "requests=2")
+    words = ("--visitor-header", "X-Real-IP", "--visitor-limit", "begins=3", "--visitor-limit", "requests=2")
     with Server(tmp_path, "serve", "coffee", "--strategy", "paper", *words) as server, server.client() as client:
 
         def post(path: str, address: str) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective, Vector
+from tradeoff.objective import YES_NO
 from tradeoff.presentation.text import one_line
 
 DIGITS = 3  # of an amount that stands alone: people compare, they do not compute
@@ -25,7 +26,7 @@ LARGE, LARGE_WORDS, SMALLEST = 7, 12, -4  # powers of ten: words from here, the 
 WORDS = {0: "", 6: " million", 9: " billion", 12: " trillion"}
 PERCENTAGE_POINTS = "percentage points"
 # "0.5 % less" and "0.2 times less" would be read as ratios.
-GAP_UNITS = {"%": PERCENTAGE_POINTS, "times": "", "x": ""}
+GAP_UNITS = {"%": PERCENTAGE_POINTS, "times": "", "x": "", YES_NO: ""}
 FINEST = 10_000  # shares are counted out of 100, 1,000 or at most this
 ROUNDING = 1e-9  # a share this near to a whole count is that count
 NOISE = 1e-12  # of an objective's largest amount: what is smaller is a 0 that was added up
@@ -86,7 +87,8 @@ def gap(objective: Objective, one: float, other: float) -> str:
         unit += difference.adjusted()
     places = max(0, unit - (layout.unit - layout.places))
     written = _written(plain.scaleb(-unit), _Layout(unit, places, layout.grouped))
-    return _with_unit(written, GAP_UNITS.get(objective.unit, objective.unit))
+    rated = objective.unit.startswith("of ")  # "0.2 of 5 more" would be no sentence
+    return _with_unit(written, "" if rated else GAP_UNITS.get(objective.unit, objective.unit))
 
 
 class _Layout(NamedTuple):
@@ -163,6 +165,8 @@ def _with_unit(number: str, unit: str) -> str:
     >>> _with_unit("1", "points"), _with_unit("2", "points"), _with_unit("1", "s"), _with_unit("1", "calories")
     ('1 point', '2 points', '1 s', '1 calorie')
     """
+    if unit == YES_NO:
+        return {"1": "yes", "0": "no"}.get(number, f"{number} (1 is yes)")
     if number == "1" and len(unit) > 3 and unit.isalpha() and unit[-1] == "s" and unit[-2] not in "sui":
         unit = unit.removesuffix("es" if unit.endswith(("sses", "shes", "ches", "xes")) else "s")
     elif number == "1" and unit == PERCENTAGE_POINTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradeoff.model import Alternative, Item, Objective
+from tradeoff.objective import YES_NO
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
@@ -53,6 +54,8 @@ def objective_words(objective: Objective) -> str:
     'time in min (less is better)'
     """
     unit = f" in {one_line(objective.unit)}" if objective.unit else ""
+    if objective.unit == YES_NO or objective.unit.startswith("of "):  # there or not; of 5 stars
+        unit = ", yes or no" if objective.unit == YES_NO else f", {one_line(objective.unit)}"
     told = f": {words}" if (words := description(objective)) else ""
     return f"{one_line(objective.name)}{unit} ({goal(objective)}){told}"
 

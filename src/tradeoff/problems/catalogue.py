@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +41,8 @@ class Catalogue(SingleChoice):
 
     kind = "catalogue"
     storable = True
+    limiter = "tradeoff.problems.limited_items.limited"
+    whole: Catalogue | None = None  # with the items that were left out because others beat them
 
     def __init__(
         self,
@@ -88,6 +92,24 @@ class Catalogue(SingleChoice):
         self.reference.check(self.objectives)
         self.name, self.title, self.about = name, title or name, about
         self.notes = tuple(notes)
+
+    @classmethod
+    def from_frame(cls, frame: Any, **options: Any) -> Catalogue:
+        """Return the catalogue of the rows of a pandas or polars data frame.
+
+        ``options`` are those of a table: ``objectives={"price": "min", "battery": "max"}``, ``name_column``, ``gaps``, ...
+        """
+        # Sources are built on problems, so this is looked up when it is called.
+        found: Catalogue = import_module("tradeoff.sources.tables.frames").from_frame(frame, **options)
+        return found
+
+    def subset(self, items: Indices) -> Catalogue:
+        """Return the catalogue of some of the items, by number."""
+        labels = {key: [texts[i] for i in items.tolist()] for key, texts in self.labels.items()}
+        return Catalogue(
+            self.values[items], self.objectives, [self.names[i] for i in items.tolist()], labels=labels,
+            reference=self.reference, name=self.name, title=self.title, about=self.about, notes=self.notes,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"

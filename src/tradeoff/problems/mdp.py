@@ -62,7 +62,7 @@ class MDP(ScaledProblem):
     ([54.0, 5.0], [60.0, 2.0])
     """
 
-    kind = "mdp"
+    kind, limiter = "mdp", "tradeoff.problems.limited_mdp.limited"
     has_paths = True
     storable = True
 

@@ -14,10 +14,11 @@ from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
@@ -58,6 +59,8 @@ OBJECTS = {
     ("networkx", "Graph"): "networks.reading.from_graph",
     ("gymnasium", "Env"): "environments.reading.from_environment",
     ("minari", "MinariDataset"): "tables.logged.from_minari",
+    ("pandas", "DataFrame"): "tables.frames.from_frame",
+    ("polars", "DataFrame"): "tables.frames.from_frame",
 }
 
 NAMES_OF_FILES = set(SUFFIXES.values()) | {"log"}
@@ -76,12 +79,18 @@ def load(source: object, **options: Any) -> AnyProblem:
     """Return the problem called ``source``.
 
     It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
-    an object of another library: a networkx graph, a gymnasium environment, anything with ``best(weights)``.
-    ``options`` are the source's own; an unknown one is refused.
+    an object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
+    ``best(weights)``.
+    ``options`` are the source's own; an unknown one is refused. ``limit`` ("price <= 500; balcony = yes", or a list) works
+    with every source that can keep limits.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
+    limits = options.pop("limit", None)
+    if limits is not None:
+        found = load(source, **options).limited(*split(limits))
+        return cast(AnyProblem, found)
     if not isinstance(source, str | Path):
         return _call(_built_in(_reader_of_object(source)), source, options)
     if isinstance(source, str) and source in examples():
@@ -168,8 +177,8 @@ def _reader_of_object(source: object) -> str:
     if callable(getattr(source, "best", None)):
         return "code.from_object"
     raise ArgumentError(
-        f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a networkx graph, a gymnasium "
-        "environment, or an object with best(weights)"
+        f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a pandas or polars frame, a networkx "
+        "graph, a gymnasium environment, or an object with best(weights)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -75,6 +76,8 @@ def parse_objectives(value: object) -> Goals:
 
     >>> parse_objectives("price:min, battery")
     {'price': 'min', 'battery': None}
+    >>> parse_objectives('"length, in all":max')
+    {'length, in all': 'max'}
     """
     found: Goals = {}
     given: Iterable[Any]
@@ -83,7 +86,7 @@ def parse_objectives(value: object) -> Goals:
     elif isinstance(value, Iterable) and not isinstance(value, str):
         given = [f"{o.name}:{o.goal}" if isinstance(o, Objective) else str(o) for o in value]
     else:
-        given = str(value).split(",")
+        given = next(csv.reader([str(value)], skipinitialspace=True), [""])  # a name with a comma is in quotes
     for part in given:
         name, colon, goal = part.strip().rpartition(":")
         if not colon or goal.strip() not in ("min", "max"):
@@ -93,8 +96,22 @@ def parse_objectives(value: object) -> Goals:
             raise ArgumentError(f"the objectives {value!r} are not of the form NAME:min,NAME:max")
         if name in found:
             raise ArgumentError(f"the objective {name!r} is given twice; keep one of them")
-        found[name] = goal.strip() or None  # type: ignore[assignment]
+        found[name] = goal.strip() or None
     return found
+
+
+def parse_pairs(name: str, value: object) -> dict[str, str]:
+    """Return an option that gives a word to each of some names, as a mapping or as a text.
+
+    >>> parse_pairs("gaps", "battery:drop, range:label")
+    {'battery': 'drop', 'range': 'label'}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): str(word) for key, word in value.items()}
+    pairs = [part.strip().rpartition(":") for part in next(csv.reader([str(value)], skipinitialspace=True), [""])]
+    if not all(key.strip() and word.strip() for key, _, word in pairs):
+        raise ArgumentError(f"{name} is {value!r}; it must be of the form NAME:WORD,NAME:WORD")
+    return {key.strip(): word.strip() for key, _, word in pairs}
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:

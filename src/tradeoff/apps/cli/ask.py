@@ -130,7 +130,7 @@ def ask(
         )
     if precision is not None and simulate is None:
         raise ArgumentError("--precision is about a simulated person; add --simulate, or leave it out")
-    loaded = source.read()
+    loaded = source.read(resume)
     person = None
     if simulate is not None:
         weights = weights_from(simulate, loaded.objectives)

@@ -100,7 +100,7 @@ def listen_options(command: Command) -> Command:
                   help="A name by which other machines know this one; can be repeated.")  # fmt: skip
     @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
                   help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
-    @click.option("--limit", "limits", multiple=True, metavar="NAME=N",
+    @click.option("--visitor-limit", "visitor_limits", multiple=True, metavar="NAME=N",
                   help="A limit on what visitors may do: begins=120 (interviews begun by an address in ten minutes), "
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
     @click.option("--visitor-header", metavar="NAME",
@@ -110,11 +110,13 @@ def listen_options(command: Command) -> Command:
     )
     @functools.wraps(command)
     def run(
-        host: str, port: int, hosts: tuple[str, ...], workers: int, limits: tuple[str, ...],
+        host: str, port: int, hosts: tuple[str, ...], workers: int, visitor_limits: tuple[str, ...],
         visitor_header: str | None, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
-        return command(listen=ListenOptions(host, port, workers, hosts, opens, limits, visitor_header), **arguments)
+        return command(
+            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header), **arguments
+        )
 
     return run  # type: ignore[return-value]
 

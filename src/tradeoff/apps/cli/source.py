@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -31,6 +33,7 @@ KNOW_HELP = (
     'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
     '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred). Can be repeated.'
 )
+FLAGS, NAMED = ("keep_dominated", "renormalise"), ("objectives",)  # options of sources that have a name of their own
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 weights_option = click.option(
@@ -49,17 +52,31 @@ class Source:
     name: str
     options: dict[str, str | bool]
 
-    def read(self) -> AnyProblem:
-        """Return the problem; corrections are noted on the problem instead of warned about."""
+    def read(self, log: Path | None = None) -> AnyProblem:
+        """Return the problem; corrections are noted on the problem instead of warned about.
+
+        What a table leaves open is asked for on a terminal, or known from the ``log`` of an interview about it; it becomes
+        part of the options, so that whatever names this source later says it too.
+        """
         import warnings
 
+        from tradeoff.apps.cli.deciding import settle
         from tradeoff.apps.cli.reading import reading_bar
-        from tradeoff.errors import ProblemWarning
+        from tradeoff.errors import ProblemWarning, UndecidedError
         from tradeoff.sources import load
+        from tradeoff.sources.messages import options_written
 
-        with warnings.catch_warnings(), reading_bar():
-            warnings.simplefilter("ignore", ProblemWarning)
-            return load(self.name, **self.options)
+        def once(options: dict[str, str | bool]) -> AnyProblem:
+            with warnings.catch_warnings(), reading_bar(), options_written(written):
+                warnings.simplefilter("ignore", ProblemWarning)
+                return load(self.name, **options)
+
+        try:
+            return once(self.options)
+        except UndecidedError as error:
+            problem, decided = settle(error, once, self, log)
+            self.options.update(decided)
+            return problem
 
     def data(self) -> dict[str, Any]:
         """Return the name and options as data, to read the problem again later."""
@@ -67,10 +84,25 @@ class Source:
 
     def arguments(self) -> list[str]:
         """Return the command-line arguments that name this problem."""
-        found = [self.name]
-        for name, value in self.options.items():
-            found += [f"--{name.replace('_', '-')}"] if value is True else ["--with", f"{name}={value}"]
-        return found
+        return [self.name, *(word for name, value in self.options.items() for word in words(name, value))]
+
+
+def words(name: str, value: str | bool) -> list[str]:
+    """Return an option of a source as words of the command line.
+
+    >>> words("decimal", ","), words("keep_dominated", True), words("objectives", "price:min")
+    (['--with', 'decimal=,'], ['--keep-dominated'], ['--objectives', 'price:min'])
+    """
+    if name == "limit":
+        return [word for part in str(value).split(";") for word in ("--limit", part.strip())]
+    if name in FLAGS and str(value).lower() == "true":
+        return [f"--{name.replace('_', '-')}"]
+    return [f"--{name}", str(value)] if name in NAMED else ["--with", f"{name}={value}"]
+
+
+def written(name: str, value: str) -> str:
+    """Return an option of a source as a message writes it for people at a command line."""
+    return shlex.join(words(name, value))
 
 
 def problem_argument(command: Command) -> Command:
@@ -81,6 +113,13 @@ def problem_argument(command: Command) -> Command:
         "--objectives",
         metavar="NAME:min,NAME:max",
         help="The columns or attributes to use as objectives, and whether less or more is better.",
+    )
+    @click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="LIMIT",
+        help='What a plan must keep, such as "price <= 500" or "balcony = yes". Can be repeated.',
     )
     @click.option("--keep-dominated", is_flag=True, help="Keep items that another item beats on every objective.")
     @click.option(
@@ -103,6 +142,7 @@ def problem_argument(command: Command) -> Command:
     def run(
         problem: str,
         objectives: str | None,
+        limits: tuple[str, ...],
         keep_dominated: bool,
         renormalise: bool,
         others: tuple[str, ...],
@@ -114,6 +154,7 @@ def problem_argument(command: Command) -> Command:
         flags: dict[str, str | bool] = {"keep_dominated": True} if keep_dominated else {}
         flags |= {"renormalise": True} if renormalise else {}
         flags |= {"objectives": objectives} if objectives is not None else {}
+        flags |= {"limit": "; ".join(limits)} if limits else {}
         return command(source=Source(problem, options_from(others) | flags), **arguments)
 
     return run  # type: ignore[return-value]

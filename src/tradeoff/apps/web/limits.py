@@ -50,9 +50,11 @@ class Limits:
         for text in texts:
             name, _, number = text.partition("=")
             if name not in names:
-                raise ArgumentError(f"--limit {text} names no limit; the limits are {', '.join(names)}")
+                raise ArgumentError(f"--visitor-limit {text} names no limit; the limits are {', '.join(names)}")
             if not (number.isascii() and number.isdigit() and len(number) < 10):
-                raise ArgumentError(f"--limit {text} needs a whole number, such as {name}=100; 0 removes the limit")
+                raise ArgumentError(
+                    f"--visitor-limit {text} needs a whole number, such as {name}=100; 0 removes the limit"
+                )
             given[name.replace("-", "_")] = int(number)
         return cls(**given)
 

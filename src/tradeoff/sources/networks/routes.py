@@ -8,7 +8,7 @@ circles may pay, so that the number of steps must be limited: ``steps_mdp``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -20,6 +20,7 @@ from tradeoff.errors import ProblemError
 from tradeoff.model import Alternative, Item, Lottery, Matrix, Objective, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problems import building
 from tradeoff.problems.layer import Int, Layer, build_layer
+from tradeoff.problems.limits import Limit
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet, Steps
 
@@ -109,17 +110,24 @@ class ShortestPaths:
 class Routes(PointSet):
     """The routes through a network that are best for some weights; all amounts are costs that add up along the way."""
 
-    def __init__(self, network: Network, objectives: Sequence[Objective], *, name: str, title: str = "") -> None:
+    limiter = "tradeoff.sources.networks.limited_routes.limited"
+    limits: tuple[Limit, ...] = ()
+
+    def __init__(
+        self, network: Network, objectives: Sequence[Objective], *, name: str, title: str = "",
+        optimiser: Callable[[Vector], tuple[Vector, list[str]]] | None = None,
+    ) -> None:  # fmt: skip
         self.network = network
         super().__init__(
-            ShortestPaths(network), objectives, both_ways=False, gap=0, most_asked=MOST_ASKED, places=network.places,
-            name=name, title=title,
+            optimiser or ShortestPaths(network), objectives, both_ways=False, gap=0, most_asked=MOST_ASKED,
+            places=network.places, name=name, title=title,
         )  # fmt: skip
         found = len(self.supported.names)
         if self.complete:
             self.notes.append(
-                f"{found:,} {'route is' if found == 1 else 'routes are'} best for some weights; they were all found by "
-                "shortest paths, so that everything is exact, and the worst of them is the reference"
+                f"{found:,} {'route is' if found == 1 else 'routes are'} best for some weights; they were all found"
+                f"{' by shortest paths' if optimiser is None else ''}, so that everything is exact, and the worst of them is "
+                "the reference"
             )
 
     def label(self, steps: Steps) -> str:

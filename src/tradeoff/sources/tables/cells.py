@@ -13,7 +13,8 @@ from typing import Literal
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective
-from tradeoff.sources.messages import shortened
+from tradeoff.sources.messages import option, shortened
+from tradeoff.sources.tables.words import is_duration
 
 CURRENCIES = "$€£¥₹₽₩¢"
 # What people write for a missing value.
@@ -35,6 +36,7 @@ _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\.?")
 _POINTED = re.compile(r"[+-]?\d{1,3}\.\d{3}", re.ASCII)
 # The end of a head: a direction, or a unit.
 _ENDING = re.compile(r"(.*\S)\s*(?:\(\s*(min|max)(?:imi[sz]e|imum)?\s*\)|\[([^][]*)\])", re.IGNORECASE)
+_MIN = re.compile(r"\(\s*min\s*\)", re.IGNORECASE)
 _DIRECTION = re.compile(r"\S\s*\(\s*(?:min|max|low|high|less|more)", re.IGNORECASE)
 
 
@@ -158,11 +160,11 @@ def complaint(cell: object, decimal: str | None = None) -> str:
         (
             kind is Kind.ALMOST and decimal is None,
             f"{found} can be read in several ways; write it with a decimal point and without thousands separators, or "
-            "say which mark is the decimal one with decimal=. or decimal=,",
+            f"say which mark is the decimal one with {option('decimal', '.')} or {option('decimal', ',')}",
         ),
         (
             kind is Kind.ALMOST,
-            f"{found} is not written with decimal={decimal} and thousands in groups of three; correct it",
+            f"{found} is not written with {option('decimal', decimal or '.')} and thousands in groups of three; correct it",
         ),
     ]
     return next((said for applies, said in rules if applies), f"{found} is not a number; correct it, or remove the row")
@@ -210,9 +212,15 @@ class Heading:
         """Whether the head has what may be meant as a direction, but is not written as one."""
         return self.goal is None and _DIRECTION.search(self.text) is not None
 
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the head says "(min)" of a duration without a unit: that may mean minutes, or that less is better."""
+        return self.goal == "min" and not self.unit and bool(_MIN.search(self.text)) and is_duration(self.name)
+
     def objective(self, goal: Literal["max", "min"] | None, unit: str = "") -> Objective:
         """Return the column as an objective; what is asked for goes before what the head says."""
-        return Objective(self.name, unit or self.unit, goal or self.goal or "max")
+        minutes = "min" if self.ambiguous else ""
+        return Objective(self.name, unit or self.unit or minutes, goal or self.goal or "max")
 
 
 def heading(text: str) -> Heading:

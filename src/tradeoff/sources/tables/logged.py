@@ -17,8 +17,9 @@ from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library, listed, parse_objectives, whole
-from tradeoff.sources.tables.catalogues import all_columns, chosen_columns, direction_notes
 from tradeoff.sources.tables.cells import amount, decimal_mark, text_of
+from tradeoff.sources.tables.columns import Columns, chosen_columns, clashes, column_of
+from tradeoff.sources.tables.deciding import refuse
 from tradeoff.sources.tables.sheets import Sheet, read_sheet
 
 COLUMNS = ("episode", "step", "state", "action", "next")
@@ -50,16 +51,20 @@ def read_log(
     rest = [i for i in range(len(table.headings)) if i not in at.values()]
     if not rest:
         raise ProblemError(f"{table.source} has no column for an objective; add one, such as 'time [min] (min)'")
-    columns = all_columns(table, rest) if objectives is None else chosen_columns(table, objectives)
+    notes: list[str] = []
+    read = Columns(table, mark, notes)
+    columns = [column_of(read, i) for i in rest] if objectives is None else chosen_columns(read, objectives)
     for column in columns:
         if column.index in at.values():
             raise ArgumentError(f"the column {column.objective.name!r} describes a step; choose others as objectives")
+    undecided = [column.open for column in columns if column.open is not None]
+    goals = [(column.name, None if column.open is not None else column.objective.goal) for column in columns]
+    refuse(table.source, undecided, goals, (), clashes(table, columns))
     amounts = [table.numbers(column.index, mark) for column in columns]
     steps = [_whole_step(table, row, at["step"], mark) for row in range(len(table))]
     named = {name: _filled(table, at[name]) for name in COLUMNS if name != "step"}
     rows = zip(named["episode"], steps, named["state"], named["action"], zip(*amounts, strict=True), named["next"],
                strict=True)  # fmt: skip
-    notes = direction_notes(columns)
     left = [table.headings[i].text for i in rest if i not in [column.index for column in columns]]
     if left:
         notes.append(f"columns that were not used: {listing(left)}")

@@ -9,15 +9,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.problems.ram import check_fits
 from tradeoff.sources.markup import check_markup, is_markup
-from tradeoff.sources.messages import listing, shortened
-from tradeoff.sources.options import library
+from tradeoff.sources.messages import listing, option, shortened
+from tradeoff.sources.options import library, whole
 from tradeoff.sources.progress import report, tracked
 from tradeoff.sources.tables.cells import (
     Heading,
@@ -30,9 +29,9 @@ from tradeoff.sources.tables.cells import (
     plain_numbers,
     text_of,
 )
-from tradeoff.sources.tables.text import check_width, read_text, rows_of
+from tradeoff.sources.tables.separated import separated_rows, title_rows
+from tradeoff.sources.tables.text import check_width
 
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 MOST_ROWS = 1 << 20  # as in Excel
 MOST_COLUMNS = 1 << 14
 MOST_CELLS = 20_000_000
@@ -41,11 +40,16 @@ LARGEST_WORKBOOK = 1 << 30  # unpacked
 SURELY_QUICK = 64 << 20
 MOST_PACKED = 100
 BYTES_PER_CELL = 100  # that a cell of a Parquet file takes in memory, about
+UNNAMED = "unnamed"  # the first column, where it has no head
 MANY_ROWS, FEW_ROWS = 1 << 16, 64  # to read at a time
 # The same for Parquet files, where a column that repeats one value takes hardly any room.
 QUICK_PARQUET = 256 << 20
 MOST_REPEATED = 1_000
-CHOOSE = "choose other columns with objectives=NAME:min,NAME:max"
+
+
+def choose() -> str:
+    """Return how to choose other columns."""
+    return f"choose other columns with {option('objectives', 'NAME:min,NAME:max')}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Sheet:
     counted: str  # what ``rows`` counts: lines or rows
     separator: str = ""
     advice: str = ""  # about empty cells
+    notes: Sequence[str] = ()  # on how the file was read
     left_out: Mapping[str, str] = field(default_factory=dict)  # columns that were not read, and what they hold
     _plain: dict[int, list[float] | None] = field(default_factory=dict, repr=False, compare=False)
 
@@ -82,11 +87,14 @@ class Sheet:
 
     def column(self, name: str) -> int:
         """Return the number of the column with this head, or whose head without unit and direction is this."""
-        for said in ([h.text for h in self.headings], [h.name for h in self.headings]):
-            if said.count(name) > 1:
+        exact = [[h.text for h in self.headings], [h.name for h in self.headings]]
+        loose = [[text.casefold() for text in texts] for texts in exact]
+        loose.append([re.sub(r"\s*[(\[].*", "", text) for text in loose[0]])  # 'price' is also 'Price (EUR)'
+        for said, wanted in [*((texts, name) for texts in exact), *((texts, name.casefold()) for texts in loose)]:
+            if said.count(wanted) > 1:
                 raise ArgumentError(f"{self.source} has several columns {name!r}; give the whole text of the head")
-            if name in said:
-                return said.index(name)
+            if wanted in said:
+                return said.index(wanted)
         for text, held in self.left_out.items():
             if name in (text, heading(text).name):
                 raise ProblemError(f"{self.source}: {_held(text, held)}; choose a column of numbers or texts")
@@ -109,7 +117,7 @@ class Sheet:
             value = amount(cell, decimal)
             if value is None:
                 raise ProblemError(
-                    f"{self.location(row, column)}: {complaint(cell, decimal)}{self._hint(column, cell)}, or {CHOOSE}"
+                    f"{self.location(row, column)}: {complaint(cell, decimal)}{self.hint(column, cell)}, or {choose()}"
                 )
             found.append(value)
         # Where semicolons separate cells, commas are probably decimal marks, and points may separate thousands.
@@ -118,11 +126,12 @@ class Sheet:
             if pointed and all(looks_grouped(cells[row]) for row in pointed):
                 raise ProblemError(
                     f"{self.location(pointed[0], column)}: {shortened(cells[pointed[0]])} can be read in several ways where "
-                    "semicolons separate cells; say which mark is the decimal one with decimal=. or decimal=,"
+                    "semicolons separate cells; say which mark is the decimal one with "
+                    f"{option('decimal', '.')} or {option('decimal', ',')}"
                 )
         return found
 
-    def _hint(self, column: int, cell: object) -> str:
+    def hint(self, column: int, cell: object) -> str:
         """Return what may explain why a cell is not a number."""
         match kind_of(cell):
             case Kind.MISSING:
@@ -140,10 +149,13 @@ def _held(name: str, held: str) -> str:
     return f"the column {shortened(name)} holds {held[:60]}"
 
 
-def read_sheet(path: Path, *, sheet: object = None, separator: object = None, leave_out: bool = False) -> Sheet:
+def read_sheet(
+    path: Path, *, sheet: object = None, separator: object = None, header: object = None, leave_out: bool = False
+) -> Sheet:
     """Return the table in a file: a workbook, a Parquet file, or else a text with separators.
 
-    Columns of what are neither numbers nor texts are refused, or with ``leave_out`` they are only listed.
+    ``header`` is the line that names the columns; otherwise it is the first that is not a title. Columns of what are
+    neither numbers nor texts are refused, or with ``leave_out`` they are only listed.
     """
     suffix = path.suffix.lower()
     is_workbook, is_text = suffix in (".xlsx", ".xlsm"), suffix not in (".xlsx", ".xlsm", ".parquet")
@@ -151,25 +163,42 @@ def read_sheet(path: Path, *, sheet: object = None, separator: object = None, le
         raise ArgumentError(f"{path} is not a workbook, so it has no sheet {shortened(sheet)}; leave sheet out")
     if separator is not None and not is_text:
         raise ArgumentError(f"{path} has no separators; leave separator out")
+    head_line = None if header is None else whole("header", header)
     if is_workbook:
-        return _workbook(path, None if sheet is None else str(sheet))
+        return _workbook(path, None if sheet is None else str(sheet), head_line)
     if suffix in (".xls", ".ods"):
         raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; save it as .xlsx or .csv")
-    return _text(path, suffix, separator) if is_text else _parquet(path, leave_out)
+    if not is_text:
+        return _parquet(path, leave_out)
+    rows, lines, mark, notes = separated_rows(path, separator)
+    rows = tracked(_checked(rows, str(path)), f"Reading {path.name}", lines)
+    return _sheet(str(path), rows, "line", first=head_line, separator=mark, notes=notes)
 
 
-def _sheet(source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, **details: Any) -> Sheet:
-    """Return the sheet of numbered rows; the first names the columns, and all must be as long."""
+def _sheet(
+    source: str, rows: Iterable[tuple[int, Sequence[object]]], counted: str, *, first: int | None, notes: Sequence[str] = (),
+    **details: Any,
+) -> Sheet:  # fmt: skip
+    """Return the sheet of numbered rows; one names the columns, titles may stand above it, and all below must be as long."""
     numbered = list(rows)
     if not numbered:
         raise ProblemError(f"{source} is empty; its first {counted} must name the columns")
-    (line, first), body = numbered[0], numbered[1:]
-    width = len(first)
+    said = [number for number, _ in numbered]
+    if first is not None and first not in said:
+        raise ArgumentError(
+            f"{source} has nothing in {counted} {first}; {option('header', 'N')} is the one with the heads"
+        )
+    begin = title_rows([row for _, row in numbered]) if first is None else said.index(first)
+    titles = [text_of(next(cell for cell in row if not _blank(cell))) for _, row in numbered[:begin]]
+    found = [f"what stands above the heads is not read: {listing(titles, 3)}"] if titles else []
+    (line, head), body = numbered[begin], numbered[begin + 1 :]
+    width = len(head)
     for number, row in body:
         check_width(source, number, len(row), width, line, counted)
     columns: list[list[object]] = [list(column) for column in zip(*(row for _, row in body), strict=True)]
     lines = [number for number, _ in body]
-    return _of_columns(source, first, columns or [[] for _ in first], lines, counted, line, **details)
+    details["notes"] = [*notes, *found]
+    return _of_columns(source, head, columns or [[] for _ in head], lines, counted, line, **details)
 
 
 def _of_columns(
@@ -178,6 +207,8 @@ def _of_columns(
 ) -> Sheet:  # fmt: skip
     """Return the sheet of columns; ``first`` is what is in ``line``, which names them."""
     headings = [heading(text_of(cell)) for cell in first]
+    if len(columns) > 1 and not headings[0].text and any(kind_of(cell) is not Kind.MISSING for cell in columns[0]):
+        headings[0] = heading(UNNAMED)  # as programs write that number or name the rows
     kept = []
     seen: dict[str, int] = {}
     for i, (head, column) in enumerate(zip(headings, columns, strict=True)):
@@ -212,64 +243,10 @@ def _refuse(source: str) -> NoReturn:
     )
 
 
-# --- text with separators --------------------------------------------------------------------------------------------
-
-
-def _text(path: Path, suffix: str, separator: object) -> Sheet:
-    text = read_text(path, "leave out what would not be chosen")
-    said, text = _said_separator(path, text)
-    if suffix == ".tsv" and said is None:
-        said = "\t"
-    mark = _separator_option(separator) or said or _separator(path, text)
-    rows = tracked(_checked(rows_of(path, text, mark), str(path)), f"Reading {path.name}", text.count("\n"))
-    return _sheet(str(path), rows, "line", separator=mark)
-
-
-def _said_separator(path: Path, text: str) -> tuple[str | None, str]:
-    """Return the separator that a first line such as ``sep=;`` names, and the text with that line blank."""
-    said = re.match(r'("?)sep=([^\r\n"])\1(?=\r?\n)', text, re.IGNORECASE)
-    if said is None:
-        return None, text
-    if said[2] not in SEPARATORS:
-        raise ProblemError(
-            f"{path}, line 1: cells are separated by {said[2]!r}; save the table with a comma, a semicolon or a tab"
-        )
-    return said[2], text[said.end() :]  # what ends the line stays, so that lines are counted as in the file
-
-
-def _separator_option(value: object) -> str | None:
-    named = {"tab": "\t", "comma": ",", "semicolon": ";", "\\t": "\t"}
-    found = named.get(str(value), value)
-    if found is not None and found not in SEPARATORS:
-        raise ArgumentError(f"separator is {value!r}; it must be comma, semicolon or tab")
-    return found
-
-
-def _separator(path: Path, text: str) -> str:
-    """Return the separator of a text: the only one in its head, or the only one with which all rows fit."""
-    split = [mark for mark in SEPARATORS if _widths(islice(rows_of(path, text, mark), 1)) - {1}]
-    if len(split) > 1:
-        split = [mark for mark in split if len(_widths(_checked(rows_of(path, text, mark), str(path)))) == 1] or split
-    if len(split) > 1:
-        raise ProblemError(
-            f"{path}: cells could be separated by {' or by '.join(SEPARATORS[mark] for mark in split)}; "
-            "say which with separator=comma, separator=semicolon or separator=tab"
-        )
-    return split[0] if split else ","
-
-
-def _widths(rows: Iterable[tuple[int, Sequence[object]]]) -> set[int]:
-    """Return how many cells the rows have; nothing if they cannot be read."""
-    try:
-        return {len(row) for _, row in rows}
-    except ProblemError:
-        return set()
-
-
 # --- workbooks -------------------------------------------------------------------------------------------------------
 
 
-def _workbook(path: Path, name: str | None) -> Sheet:
+def _workbook(path: Path, name: str | None, first: int | None) -> Sheet:
     openpyxl = library("openpyxl", "excel", "reading a workbook")
     library("defusedxml", "excel", "reading a workbook")
     if not openpyxl.DEFUSEDXML:
@@ -283,7 +260,7 @@ def _workbook(path: Path, name: str | None) -> Sheet:
             made.reset_dimensions()  # the size that a workbook states is not always right
             return _sheet(
                 f"{path}, sheet {shortened(made.title)}",
-                tracked(_padded(path, made.iter_rows(values_only=True)), f"Reading {path.name}"), "row",
+                tracked(_padded(path, made.iter_rows(values_only=True)), f"Reading {path.name}"), "row", first=first,
                 advice=" (a formula has no value until a spreadsheet program has saved it)",
             )  # fmt: skip
     except (ProblemError, ArgumentError, MemoryError):
@@ -327,19 +304,19 @@ def _sheet_name(path: Path, book: Any, name: str | None) -> str:
         return str(names[0])
     listed = ", ".join(map(shortened, names[:12]))
     if name is None:
-        raise ProblemError(f"{path} has {len(names)} sheets: {listed}; say which with sheet=NAME")
+        raise ProblemError(f"{path} has {len(names)} sheets: {listed}; say which with {option('sheet', 'NAME')}")
     if name not in names:
         raise ArgumentError(f"{path} has no sheet {shortened(name)}; its sheets are {listed}")
     return name
 
 
 def _padded(path: Path, rows: Iterable[Sequence[object]]) -> Iterator[tuple[int, Sequence[object]]]:
-    """Yield the rows that are not empty, padded to the length of the first; longer rows are left as they are."""
+    """Yield the rows that are not empty, padded to the length of the longest before."""
     width = 0
     for number, row in _checked(enumerate(rows, start=1), str(path)):
         last = next((i for i in range(len(row), 0, -1) if not _blank(row[i - 1])), 0)
         if last:
-            width = width or last
+            width = max(width, last)
             yield number, [*row[:last], *[None] * (width - last)]
 
 
