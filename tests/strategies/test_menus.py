@@ -120,26 +120,25 @@ def test_predicted_replies_are_the_possible_ones(kind: tuple[int, Asks], seed: i
 def test_no_certificate_is_exceeded(strategy: str, questions: str) -> None:
     """Also by those who take anything of what they cannot tell apart, at a coarse precision."""
     checked = 0
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([seed, 8])
         problem = random_catalogue(rng, 3, kind="sphere")
-        weights, precision = rng.dirichlet(np.ones(3)), [0.001, 0.02, 0.1][seed]
+        weights, precision = rng.dirichlet(np.ones(3)), [0.01, 0.1][seed]
         person = AnyTaker(LinearUser.scaled(problem, weights).weights, precision, seed)
         for moment in interview(strategy, problem, person, questions=questions, seed=seed):
             said = moment.recommendation
             if said.regret_bound is not None and not said.doubtful:
                 checked += 1
                 assert relative_regret(problem, person, said.alternative) <= said.regret_bound + 1e-9
-    assert checked >= 6
+    assert checked >= 4
 
 
-@pytest.mark.parametrize("questions", ["best-worst-4", "rank-3"])
-def test_the_laws_of_strategies_hold_with_menus(questions: str) -> None:
+@pytest.mark.parametrize("strategy", ["certified", "careful"])
+def test_the_laws_of_strategies_hold_with_menus(strategy: str) -> None:
     make = small_problems()["catalogue"]
-    for strategy in ("certified", "careful"):
-        check_replay(strategy, make, 1, questions=questions)
-        check_ends(strategy, make, 1, questions=questions)
-        check_certificates(strategy, make, 1, questions=questions)
+    check_replay(strategy, make, 1, questions="best-worst-4")
+    check_ends(strategy, make, 1, questions="best-worst-4")
+    check_certificates(strategy, make, 1, questions="best-worst-4")
 
 
 def test_menus_halve_the_rounds() -> None:
@@ -147,7 +146,7 @@ def test_menus_halve_the_rounds() -> None:
     for questions in ("pairs", "best-worst-4"):
         held = [
             interview("careful", problem, LinearUser.scaled(problem, weights, 0.01), questions=questions)
-            for weights in np.random.default_rng(5).dirichlet(np.ones(5), 5)
+            for weights in np.random.default_rng(5).dirichlet(np.ones(5), 3)
         ]
         rounds[questions] = np.mean([len(moments) - 1 for moments in held])
     assert rounds["best-worst-4"] < rounds["pairs"] / 2
