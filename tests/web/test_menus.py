@@ -119,3 +119,6 @@ def test_over_the_api(coffee: Server) -> None:
         assert told["answered"] == 2
         told = client.post(f"{address}/undo", json={"turn": 3}).raise_for_status().json()
         assert told["answered"] == 1
+        told = client.post(f"{address}/statements", json={"text": "price > aroma"}).raise_for_status().json()
+        assert told["answered"] == 2 and told["question"] is not None
+        assert client.post(f"{address}/statements", json={"text": "speed > price"}).status_code == 422
