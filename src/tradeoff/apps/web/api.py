@@ -64,14 +64,14 @@ def _reply(shown: Asked | MenuAsked | CheckShown, given: dict[str, Any]) -> Repl
         return None
     if isinstance(shown, MenuAsked):
         if said not in (None, "same"):
-            raise HTTPException(422, "this is a menu; answer with best and worst, same or skip")
+            raise HTTPException(409, "this is a menu; answer with best and worst, same or skip")
         try:
             same = Choice.about_equal(len(shown.order))
             return same if said else shown.chosen(shown.asks, given.get("best"), given.get("worst"))
         except ArgumentError as error:
-            raise HTTPException(422, str(error)) from None
+            raise HTTPException(409, str(error)) from None
     if said is None:
-        raise HTTPException(422, f"this is a pair; answer must be one of {', '.join(ANSWERS)}")
+        raise HTTPException(409, f"this is a pair; answer must be one of {', '.join(ANSWERS)}")
     return Answer(said)
 
 
@@ -80,8 +80,8 @@ async def statements(request: Request) -> Response:
     given = await _body(request, {"text": str}, required=("text",))
     try:
         await visit(_sessions(request), request.path_params["id"], lambda session: session.know(given["text"]))
-    except ArgumentError as error:
-        raise HTTPException(422, str(error)) from None
+    except ArgumentError as error:  # a valid request, but this interview cannot use it
+        raise HTTPException(409, str(error)) from None
     return await _next_question(request)
 
 

@@ -215,7 +215,7 @@ WORDS = {
     403: "Not allowed: by invitation only, or sent by another site.",
     404: "There is no such interview.",
     408: "The request did not arrive in time.",
-    409: "The question is already answered; ask for the current one.",
+    409: "The question is already answered, or is of another kind, or this interview cannot use what was sent.",
     413: "The body is too large.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
@@ -249,7 +249,7 @@ def document() -> Schema:
     begin = _operation(
         "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
     )
-    followers = ("question", "answer", "undo", "recommendation")
+    followers = ("question", "answer", "state", "undo", "recommendation")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
     }
