@@ -165,9 +165,13 @@ def terminals(browser: Browser, folder: Path, work: Path, name: str) -> None:
     words, weights = PROBLEMS[name]
     with terminal([str(TOOL), "ask", *words], work) as screen:
         screen(until="any key to begin")
-        screen("Space", until="Question 1")
+        shown = screen("Space", until="q quit")
         for number, key in enumerate("ab", start=2):
-            shown = screen(key, until=f"Question {number}")
+            if "1-4 the best" in Text.from_ansi(shown).plain:
+                screen("1", until="Which is worst?")
+                key = "2"
+            screen(key, until=f"Question {number}")
+            shown = screen(until="q quit")
         drawn(browser, shown, folder / f"terminal-{name}-question.png")
     log = work / f"{name}.jsonl"
     subprocess.run([str(TOOL), "ask", *words, "--simulate", weights, "--log", str(log)], capture_output=True, cwd=work)
