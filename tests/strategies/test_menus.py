@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.strategies.people import random_catalogue
 from tradeoff import Interview, LinearUser, Question, load
+from tradeoff.decisions.preferences import Preferences
 from tradeoff.errors import ArgumentError, LogError
 from tradeoff.menus import (
     QUESTIONS,
@@ -239,3 +240,29 @@ def test_contradicting_rankings_are_found_whole() -> None:
     for number, question, answer in conflict:
         cone = cone.add(half_spaces(*comparisons(question, answer)), number)
     assert cone.empty
+
+
+@given(st.integers(0, 1000))
+def test_the_weights_that_fit_choices_are_those_of_the_cone(seed: int) -> None:
+    """A ranking counts exactly the weights with which some precision explains every answer."""
+    rng = np.random.default_rng(seed)
+    problem = random_catalogue(rng, 3, items=12)
+    person = AnyTaker(
+        LinearUser.scaled(problem, rng.dirichlet(np.ones(3))).weights, float(rng.choice([0.01, 0.2])), seed
+    )
+    records, cone = [], Cone.orthant(3, 1.0)
+    for number in range(1, 4):
+        menu = Menu(tuple(problem.alternative(int(i)) for i in rng.choice(12, 4, replace=False)), "best-worst")
+        records.append((number, menu, person(menu)))
+        cone = cone.add(half_spaces(*comparisons(menu, records[-1][2])), number)
+    fitting = Preferences.given(problem, records)
+    assert not fitting.set_aside
+    for weights in rng.dirichlet(np.ones(3), 20):
+        rows = cone.half_spaces  # a @ (w, e) >= 0: is there such an e?
+        least, most = 0.0, 1.0
+        at, slope = rows[:, :-1] @ weights, rows[:, -1]
+        assert np.all(at[np.abs(slope) < 1e-15] >= 0)
+        least = max([least, *(-at[slope > 1e-15] / slope[slope > 1e-15])])
+        most = min([most, *(at[slope < -1e-15] / -slope[slope < -1e-15])])
+        if abs(least - most) > 1e-9:
+            assert bool(fitting.fit(weights[None])[0]) == (least <= most)
