@@ -1,4 +1,4 @@
-"""Events as frozen values, and how they are read from and written as JSON."""
+"""Events as frozen values, and their conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAID: tuple[Said, ...] = get_args(Said)
 class Sided:
     """Something with two alternatives, of which ``left`` is shown on the left, or as A.
 
-    This is the one place where left and right become first and second, and back.
+    Only this class converts between left and right and first and second.
     """
 
     left: Side
@@ -69,7 +69,7 @@ class Sided:
 
 @dataclass(frozen=True, eq=False)
 class Shown(Sided):
-    """A question as a person sees it; ``again`` if it was answered before, the other way round."""
+    """A question as a person sees it; ``again`` if it was answered before with the sides swapped."""
 
     question: Question
     left: Side = "first"
@@ -92,9 +92,9 @@ class Shown(Sided):
 
 
 def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: at random, but the same whenever it is asked again.
+    """Return which alternative of a question is shown first: random, but always the same for the same question.
 
-    Without a seed it is always the first.
+    Without a seed it is the first.
     """
     if seed is None:
         return "first"
@@ -106,7 +106,7 @@ def side_of(seed: int | None, question: Question) -> Side:
 
 
 class _Written:
-    """Writes an event as JSON: its fields in order, under the names that the format has for them."""
+    """An event that is written as JSON: its fields in order, under the names used in the format."""
 
     kind: ClassVar[str]
 
@@ -135,7 +135,7 @@ class Header(_Written):
 
     kind = "header"
     format: str = FORMAT
-    version: str | None = None  # of the program that began the log; the first ones left it out
+    version: str | None = None  # of the program that began the log; the first versions left it out
     problem: str  # its fingerprint
     problem_name: str = ""
     objectives: tuple[str, ...] = ()

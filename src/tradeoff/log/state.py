@@ -1,4 +1,4 @@
-"""The fold: what a log says, from one pass over its events."""
+"""Fold a log into its state, in one pass over its events."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATED = {PREFERRED, SAME, WORTH_MORE}  # how a comparison of a statement can co
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """A reply and what it was given to: the question of its number, or the check of its kind."""
+    """A reply, and the question or check it belongs to."""
 
     shown: Asked | MenuAsked | CheckShown | Stated
     reply: Reply
@@ -75,7 +75,7 @@ class Given:
 
 @dataclass
 class LogState:
-    """What a log says."""
+    """The state that a log describes."""
 
     header: Header
     given: list[Given] = field(default_factory=list)  # every reply in order, also those taken back
@@ -85,7 +85,7 @@ class LogState:
     length: int = 1  # events, with the header
     answered: int = 0  # the number of the last answer or skip
     begun: datetime | None = None  # when the first question was shown
-    ended: Ended | None = None  # only while nothing has happened since
+    ended: Ended | None = None  # None again if anything happens after the end
     last: datetime = field(init=False)  # the time of the last event
     _checks: dict[CheckKind, CheckShown] = field(default_factory=dict)  # each as it was last shown
 
@@ -193,7 +193,7 @@ class LogState:
 
     @property
     def flags(self) -> dict[str, str]:
-        """What each check came to: "passed", "failed", "skipped" or "not asked"."""
+        """The result of each check: "passed", "failed", "skipped" or "not asked"."""
         found: dict[str, str] = dict.fromkeys(CHECKS, "not asked")
         for one in self.standing:
             if isinstance(one.shown, CheckShown):
@@ -208,7 +208,7 @@ def _digits(value: ArrayLike) -> bytes:
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:
-    """Return what a log says; raise a LogError if an event is damaged or out of place."""
+    """Return the state of a log; raise a LogError if an event is damaged or out of order."""
     state = LogState(header_of(events[0] if events else None))
     for position, event in enumerate(events[1:], start=2):
         state.apply(event_of(event, position))
@@ -223,7 +223,7 @@ class SteadyClock:
 
     def __init__(self, wall: Callable[[], datetime], *, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._wall, self._elapsed = wall, elapsed
-        self._mark = elapsed()  # when the last event was
+        self._mark = elapsed()  # the time of the last event
 
     def after(self, last: datetime | None) -> datetime:
         """Return the time of an event that follows one at ``last``."""

@@ -1,8 +1,8 @@
 """A session: one person's interview, with the attention checks of a study in between.
 
-A session is its log, as an interview is; the checks and the end are events of the same log. Every question that is shown
-has a *turn*, a number that no other question of the session has: an answer names the turn it belongs to, so that a request
-sent twice, or from an old page, is told from a new one.
+Like an interview, a session is its log; the checks and the end are events in the same log. Every question shown has a
+*turn*, a number unique within the session. An answer names its turn, so that a request sent twice, or from an old page,
+can be told from a new one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DOMINATED_AFTER = 3  # answers
 
 
 class TurnError(TradeoffError):
-    """The question that was answered is not the one being asked: it is answered already, or was taken back."""
+    """The answer is not to the current question: that question is already answered, or was taken back."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,7 +67,7 @@ class Session:
     def __init__(self, interview: Interview, *, checks: bool) -> None:
         """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before anyone is told
+        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before they are acknowledged
         self._pair: Question | None = None
 
     @classmethod
@@ -79,7 +79,7 @@ class Session:
     def resume(
         cls, problem: Problem, events: Sequence[Mapping[str, Any]], *, checks: bool, clock: Clock = wall_clock
     ) -> Session:
-        """Return the session that wrote these events; the strategy replays them when they are needed."""
+        """Return the session that wrote these events; they are replayed when needed."""
         return cls(Interview.loaded(problem, events, clock=clock), checks=checks)
 
     def catch_up(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -169,9 +169,9 @@ class Session:
     # --- answering ----------------------------------------------------------------------------------------------------
 
     def tell(self, turn: int, reply: Reply) -> None:
-        """Record the answer to the question of this turn (None: skipped); raise a TurnError if the turn is over.
+        """Record the answer to this turn's question (None: skipped); raise a TurnError if the turn is over.
 
-        This runs no strategy, unless no question was shown in this turn yet.
+        The strategy runs only if no question has been shown in this turn.
         """
         shown = self.shown(turn)
         if isinstance(shown, CheckShown):
@@ -226,7 +226,7 @@ class Session:
 
     @property
     def state(self) -> LogState:
-        """What the log says."""
+        """The state of the log."""
         return self.interview.state
 
     @property
@@ -235,13 +235,13 @@ class Session:
         return self.state.turn
 
     def ask_if_known(self) -> None:
-        """Ask the next question if that takes no time, so that it is stored together with the last answer."""
+        """Ask the next question if it is already known, so that it is stored together with the last answer."""
         if self.ready:
             self.ask()
 
     @property
     def ready(self) -> bool:
-        """Whether the next question and the recommendation take no time."""
+        """Whether the next question and the recommendation need no computation."""
         if not self.interview.known:
             return False
         self.interview.next()  # from the cache
