@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         output, pauses = folder / "server.txt", folder / "pauses.txt"
-        words = [sys.executable, "-c", WATCHED, str(pauses), "serve", given.problem, "--port", "0", "--no-browser"]
+        words = [sys.executable, "-c", WATCHED, str(pauses), "serve", given.problem, "--questions", "pairs"]
+        words += ["--port", "0", "--no-browser"]
         with output.open("wb") as out:
             process = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.STDOUT)
         try:

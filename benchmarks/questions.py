@@ -4,12 +4,14 @@
     python benchmarks/questions.py --quick             a few small rows
     python benchmarks/questions.py --most 6            only rows of at most 6 objectives
     python benchmarks/questions.py --only mdp          only rows whose name contains this
+    python benchmarks/questions.py --kinds             pairs beside menus: rounds for every kind of question
     python benchmarks/questions.py --json out.json     the figures and every interview as well
 
 Random catalogues are points in a cube and in a shell, by turns, reduced to those that are optimal for some weights; frontier
 catalogues lie on a sphere; correlated ones have a Gaussian copula. Gains are scaled to at most 1 and the hidden weights
 (Dirichlet) to a best worth of 1, so that eps is relative to it. All strategies meet the same people in the same run.
-The certified strategies' certificates are checked after every answer, the others' at the end.
+The certified strategies' certificates are checked after every answer, those of all strategies that ask menus too, and the
+others' at the end. A question is a round: one screen, whether of two alternatives or of four.
 
 The floor is the base-2 logarithm of how many alternatives must be told apart: the size of a greedy cover of 2,000 random
 people such that everybody is within half the target of their best. It is an estimate, no strict bound: half the target
@@ -41,6 +43,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scipy import special
 
 from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference, examples, load
+from tradeoff.menus import QUESTIONS as QUESTION_KINDS
 from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.choosing import cover
@@ -57,6 +60,12 @@ STRATEGIES: dict[str, tuple[str, dict[str, Any]]] = {
     "paper": ("paper", {}),
     "paper, spanner": ("paper", {"basis": "spanner"}),
 }
+USUAL = tuple(STRATEGIES)
+# The same strategies with every kind of question.
+KINDS = tuple(f"{name}, {kind}" for name in ("careful", "certified") for kind in QUESTION_KINDS)
+STRATEGIES |= {one: (one.partition(", ")[0], {"questions": one.partition(", ")[2]}) for one in KINDS}
+# Mean rounds of `careful` with best-worst-4 and right answers, by row: not more than a prototype needed.
+ROUNDS = {"frontier k=3": 2.5, "frontier k=4": 3.4, "frontier k=6": 4.6, "coffee": 3.5}
 NOTHING_ASKED = "nothing asked"
 SEEDED = ("certified", "careful")
 
@@ -88,7 +97,7 @@ class Row:
     k: int
     eps: float = 0.01
     error_rate: float = 0.0
-    strategies: tuple[str, ...] = tuple(STRATEGIES)
+    strategies: tuple[str, ...] = USUAL
 
 
 class Outcome(TypedDict):
@@ -202,7 +211,7 @@ def ask(row: Row, number: int, strategy: str, problem: Problem, weights: Vector,
     interview = Interview(problem, name, **options)
     checked = exceeded = 0
     while question := interview.ask():
-        if name == "certified":
+        if name == "certified" or (options.get("questions") and not row.error_rate):
             bound = (now := interview.recommendation).regret_bound
             checked += bound is not None
             exceeded += bound is not None and regret(now.alternative.value) > bound + TOLERANCE
@@ -211,7 +220,7 @@ def ask(row: Row, number: int, strategy: str, problem: Problem, weights: Vector,
     true = regret(found.alternative.value)
     bound = found.regret_bound
     honest = LinearUser(weights, row.eps * most)
-    wrong = {i for i, (_, question, answer) in enumerate(interview.answers, 1) if answer is not honest(question)}
+    wrong = {i for i, (_, question, answer) in enumerate(interview.answers, 1) if answer != honest(question)}
     return {
         "row": row.name,
         "instance": number,
@@ -324,6 +333,9 @@ def verdicts(lines: Sequence[dict[str, Any]], interviews: Sequence[Outcome]) -> 
             told = verdict(what, line["questions"], line["standard_error"], most)
             aim = 2 / 3 * most
             result.append(f"{told}; a third fewer, {aim:.1f}: {'reached' if line['questions'] <= aim else 'not yet'}")
+        if line["strategy"] == "careful, best-worst-4" and line["name"] in ROUNDS:
+            what = f"rounds of four at a time, {line['name']}"
+            result.append(verdict(what, line["questions"], line["standard_error"], ROUNDS[line["name"]]))
         if line["strategy"] == "careful" and line["k"] == 6 and line["error_rate"] in WITH_ERRORS:
             most, loss = WITH_ERRORS[line["error_rate"]]
             what = f"{100 * line['error_rate']:g}% wrong answers, k = 6"
@@ -343,11 +355,11 @@ def verdicts(lines: Sequence[dict[str, Any]], interviews: Sequence[Outcome]) -> 
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 EXACT_HEADER = (
-    f"{'instances':<26} {'strategy':<20} {'questions':>13} {'most':>4} {'regret %':>8} {'worst':>6} {'cert. %':>7} "
+    f"{'instances':<26} {'strategy':<23} {'questions':>13} {'most':>4} {'regret %':>8} {'worst':>6} {'cert. %':>7} "
     f"{'exceeded':>8} {'floor':>5} {'above':>6}  stopped (%)"
 )
 ERRORS_HEADER = (
-    f"{'instances':<26} {'strategy':<20} {'questions':>13} {'most':>4} {'regret %':>8} {'worst':>6} {'over 1%':>7} "
+    f"{'instances':<26} {'strategy':<23} {'questions':>13} {'most':>4} {'regret %':>8} {'worst':>6} {'over 1%':>7} "
     f"{'false cert.':>11} {'wrong':>5} {'flagged':>7} {'flags right':>11} {'caught':>6}  stopped (%)"
 )
 
@@ -361,7 +373,7 @@ def text(line: dict[str, Any]) -> str:
     """Return one line of its table."""
     stopped = ", ".join(f"{name} {100 * part:.0f}" for name, part in line["stopped"].items())
     begin = (
-        f"{line['name']:<26} {line['strategy']:<20} {line['questions']:>6.2f} ± {line['standard_error']:<4.2f} "
+        f"{line['name']:<26} {line['strategy']:<23} {line['questions']:>6.2f} ± {line['standard_error']:<4.2f} "
         f"{line['most']:>4} {percent(line['regret'], 3):>8} {percent(line['worst_regret'], 2):>6} "
     )
     if line["error_rate"]:
@@ -396,6 +408,19 @@ def with_errors(*objectives: int) -> list[Row]:
         Row(f"random k={k}, {100 * rate:g}% wrong", "random", k, 0.01, rate, asked)
         for k in objectives
         for rate in WITH_ERRORS
+    ]
+
+
+def kinds_rows() -> list[Row]:
+    """Return the rows in which every kind of question is asked: right answers, a coarser precision, and some wrong ones."""
+    careful = tuple(one for one in KINDS if one.startswith("careful"))
+    bundled = [(name, len(load(name).objectives)) for name in ("coffee", "portfolio") if name in examples()]
+    return [
+        *(Row(f"frontier k={k}", "frontier", k, strategies=KINDS) for k in range(2, 11)),
+        *(Row(f"random k={k}", "random", k, strategies=KINDS) for k in (3, 4, 6)),
+        *(Row(name, name, k, strategies=KINDS) for name, k in bundled),
+        Row("frontier k=4 eps=0.05", "frontier", 4, 0.05, strategies=KINDS),
+        *(Row(f"frontier k=4, {rate:.0%} wrong", "frontier", 4, 0.01, rate, careful) for rate in WITH_ERRORS),
     ]
 
 
@@ -439,6 +464,7 @@ def numbered(at: int, row: Row, number: int) -> tuple[int, list[Outcome]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few small rows, 3 instances, one process")
+    parser.add_argument("--kinds", action="store_true", help="pairs beside menus, with 2 to 10 objectives")
     parser.add_argument("--instances", type=int, help="a row (default 40)")
     parser.add_argument("--jobs", type=int, help="processes (default: one per core)")
     parser.add_argument("--most", type=int, default=10, metavar="K", help="leave out rows of more objectives")
@@ -446,7 +472,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--strategies", metavar="NAMES", help="only these, with semicolons between: certified;careful")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything to this file")
     given = parser.parse_args(arguments)
-    chosen = [row for row in (quick_rows() if given.quick else all_rows()) if row.k <= given.most]
+    rows = kinds_rows() if given.kinds else quick_rows() if given.quick else all_rows()
+    chosen = [row for row in rows if row.k <= given.most]
     chosen = [row for row in chosen if given.only is None or given.only in row.name]
     if given.strategies is not None:
         wanted = [name.strip() for name in given.strategies.split(";")]

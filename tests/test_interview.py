@@ -196,7 +196,7 @@ def log() -> list[dict]:
         (lambda log: log[0].update(strategy="oracle"), "no strategy 'oracle'"),
         (lambda log: log[0].update(settings=None), "names no strategy"),
         (lambda log: log[0]["settings"].update(volume=11), "cannot be used by this version"),
-        (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the first alternative was"),
+        (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the question was about"),
         (lambda log: log[1].update(second="?"), "event 2 of the log: 'second' is '.'; it must be"),
         (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'answer' is 'perhaps'; it must be"),
         (lambda log: log[2].update(number=7), "answers question 7, which was not asked"),

@@ -99,7 +99,7 @@ def interviewed(strategy: str, count: int = 4) -> list[dict[str, Any]]:
 def test_an_edited_question_is_refused_unless_another_version_asked_it(strategy: str) -> None:
     events = interviewed(strategy)
     events[3]["first"] = [0.5] * 5
-    with pytest.raises(LogError, match=r"event 4 of the log: the first alternative was .* it was edited"):
+    with pytest.raises(LogError, match=r"event 4 of the log: the question was about .* it was edited"):
         Interview.resume(load("coffee"), events)
     for version in ("0.1.0", None, "99.0"):
         events[0]["version"] = version

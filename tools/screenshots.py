@@ -52,22 +52,28 @@ PROBLEMS = {
 ANSWERS = 2  # before the question that is shown
 
 State = dict[str, Any]
-Person = Callable[[State], str]
+Person = Callable[[State], dict[str, Any]]  # what they send in reply to a question
 
 
 def values(weights: list[float]) -> Person:
     """Return somebody who answers by the worth of the gains, and cannot tell small differences apart."""
 
-    def answer(question: State) -> str:
-        first, second = (sum(w * g for w, g in zip(weights, question[s]["gains"], strict=True)) for s in SIDES)
-        return "same" if abs(first - second) <= 0.02 else "first" if first > second else "second"
+    def worth(alternative: State) -> float:
+        return float(sum(w * g for w, g in zip(weights, alternative["gains"], strict=True)))
+
+    def answer(question: State) -> dict[str, Any]:
+        if "alternatives" in question:
+            order = sorted(range(len(question["alternatives"])), key=lambda i: worth(question["alternatives"][i]))
+            return {"best": order[-1] + 1, "worst": order[0] + 1}
+        first, second = (worth(question[side]) for side in SIDES)
+        return {"answer": "same" if abs(first - second) <= 0.02 else "first" if first > second else "second"}
 
     return answer
 
 
-def careless(question: State) -> str:
-    """Answer without looking: always the same side of the screen."""
-    return str(question["left"])
+def careless(question: State) -> dict[str, Any]:
+    """Answer without looking: always the same places of the screen."""
+    return {"best": 1, "worst": 2} if "alternatives" in question else {"answer": question["left"]}
 
 
 def interviewed(server: Server, person: Person, most: int | None = None, token: str = "") -> str:
@@ -79,7 +85,7 @@ def interviewed(server: Server, person: Person, most: int | None = None, token: 
         else:
             state = client.get(f"/api/interviews/{token}/question").raise_for_status().json()
         while not state["finished"] and (most is None or state["answered"] < most):
-            said = {"turn": state["turn"], "answer": person(state["question"])}
+            said = {"turn": state["turn"], **person(state["question"])}
             state = client.post(f"/api/interviews/{token}/answers", json=said).raise_for_status().json()
     return token
 
@@ -159,9 +165,13 @@ def terminals(browser: Browser, folder: Path, work: Path, name: str) -> None:
     words, weights = PROBLEMS[name]
     with terminal([str(TOOL), "ask", *words], work) as screen:
         screen(until="any key to begin")
-        screen("Space", until="Question 1")
+        shown = screen("Space", until="q quit")
         for number, key in enumerate("ab", start=2):
-            shown = screen(key, until=f"Question {number}")
+            if "1-4 the best" in Text.from_ansi(shown).plain:
+                screen("1", until="Which is worst?")
+                key = "2"
+            screen(key, until=f"Question {number}")
+            shown = screen(until="q quit")
         drawn(browser, shown, folder / f"terminal-{name}-question.png")
     log = work / f"{name}.jsonl"
     subprocess.run([str(TOOL), "ask", *words, "--simulate", weights, "--log", str(log)], capture_output=True, cwd=work)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UndecidedError,
     )
     from tradeoff.interview import Interview
+    from tradeoff.menus import Choice, Menu
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -62,6 +63,7 @@ _HOME = {
     "Answer": "model",
     "ArgumentError": "errors",
     "Catalogue": "problems.catalogue",
+    "Choice": "menus",
     "ConcaveUser": "users",
     "ContraryUser": "users",
     "Coverage": "problems.coverage",
@@ -71,6 +73,7 @@ _HOME = {
     "LinearUser": "users",
     "LogError": "errors",
     "Lottery": "model",
+    "Menu": "menus",
     "Mixture": "model",
     "Objective": "model",
     "OptimalPolicy": "model",
@@ -112,6 +115,7 @@ __all__ = [
     "Answer",
     "ArgumentError",
     "Catalogue",
+    "Choice",
     "ConcaveUser",
     "ContraryUser",
     "Coverage",
@@ -121,6 +125,7 @@ __all__ = [
     "LinearUser",
     "LogError",
     "Lottery",
+    "Menu",
     "Mixture",
     "Objective",
     "OptimalPolicy",

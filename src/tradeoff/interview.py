@@ -16,33 +16,39 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from tradeoff import running
 from tradeoff._version import __version__
 from tradeoff.errors import ArgumentError, LogError
+from tradeoff.knowledge import statement
 from tradeoff.log import (
+    FOR_SESSIONS,
     FORMAT,
     READABLE,
     Answered,
     Asked,
+    Chosen,
     Event,
     Header,
     LogEvent,
     LogState,
+    MenuAsked,
     Retracted,
     Shown,
+    ShownMenu,
     Side,
     Skipped,
+    Stated,
     SteadyClock,
     event_of,
     header_of,
+    order_of,
     read_log,
     side_of,
 )
-from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, check_choice, comparisons
+from tradeoff.model import Answer, Recommendation
 from tradeoff.problem import Problem
-from tradeoff.running import Record, Run, check_problem, spec_of_log
+from tradeoff.running import Record, Run
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
@@ -118,7 +124,7 @@ class Interview:
         self._answers: list[Record] = []  # those not taken back
         self._untold: deque[Record] = deque()  # those of them that the current run has not been given
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
-        self._asked: Question | None = None  # the question that waits for an answer
+        self._asked: AnyQuestion | None = None  # the question that waits for an answer
         self._asked_foreign = False
         self._run: Run | None = None  # None: start again
 
@@ -135,11 +141,16 @@ class Interview:
     def _append(self, event: LogEvent, written: Event) -> None:
         self.state.apply(event)
         self._events.append(written)
-        if isinstance(event, Asked | Answered | Skipped | Retracted):  # the strategy does not see checks and the end
+        if not isinstance(event, FOR_SESSIONS):  # these are not for the strategy
             self._unseen.append((self.state.length, event))
 
-    def tell(self, answer: Answer | str) -> None:
-        """Record the answer to the current question; raise an ArgumentError, and change nothing, if it is not an answer."""
+    def tell(self, answer: AnyAnswer | str) -> None:
+        """Record the answer to the question that was asked; anything else is refused and changes nothing."""
+        asked = self.state.question
+        if isinstance(asked, MenuAsked):
+            choice = check_choice(answer, len(asked.alternatives), asked.asks)
+            self.record(Chosen(tiers=choice.tiers, number=asked.number, at=self.now()))
+            return
         try:
             given = Answer(answer)
         except ValueError:
@@ -150,6 +161,18 @@ class Interview:
     def skip(self) -> None:
         """Record that the current question was skipped: nothing is learned from it, and another one is asked."""
         self.record(Skipped(number=self._number_asked(), at=self.now()))
+
+    def know(self, said: str | Statement) -> None:
+        """Record what the person says without being asked, such as "price > speed" (see ``tradeoff.knowledge``).
+
+        It counts like an answer: it is undone by its number, and named by ``conflicts`` if it contradicts others.
+        """
+        if not self._spec.accepts_foreign_answers:
+            raise ArgumentError(
+                f"the strategy {self.strategy!r} learns only from what it asks; use careful or certified"
+            )
+        known = statement(self.problem, said) if isinstance(said, str) else said
+        self.record(Stated.of(known, number=self.state.answered + 1, at=self.now()))
 
     def _number_asked(self) -> int:
         if self.state.question is None:
@@ -168,9 +191,11 @@ class Interview:
         self.record(Retracted(number=number, at=self.now()))
 
     def _last_used(self) -> int:
-        """Return the number of the last answer that the strategy uses, in the order of the log."""
-        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Skipped):
+        """Return the number of the last answer that the strategy uses, wherever it uses it."""
+        if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Chosen | Skipped):
             return last.number  # it will be used next
+        if self.state.standing and isinstance(self.state.standing[-1].shown, Stated):
+            return self.state.standing[-1].shown.number
         used = self._think().used
         if not used:
             raise ArgumentError("there is no answer to take back")
@@ -191,7 +216,7 @@ class Interview:
         """Whether the next question needs no computation: it is known, or in the strategy's cache."""
         if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
             return False
-        return all(isinstance(e, Answered | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+        return all(isinstance(e, Answered | Chosen | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
 
     def _think(self) -> Run:
         """Bring the strategy up to date with the log."""
@@ -207,15 +232,20 @@ class Interview:
         while self._unseen:
             position, event = self._unseen[0]
             match event:
-                case Asked():
+                case Asked() | MenuAsked():
                     self._compare(event, self._advance(), f"event {position} of the log")
-                case Answered() | Skipped():
+                case Answered() | Chosen() | Skipped():
                     assert self._asked is not None
                     record = (event.number, self._asked, event.answer)
                     self._answers.append(record)
                     self._untold.append(record)
                     if self._asked_foreign:
                         self._foreign.add(event.number)
+                    self._asked = None
+                case Stated():
+                    self._answers.append(running.stated(event))
+                    self._untold.append(self._answers[-1])
+                    self._foreign.add(event.number)
                     self._asked = None
                 case Retracted():
                     self._answers = [record for record in self._answers if record[0] != event.number]
@@ -225,7 +255,11 @@ class Interview:
     def _advance(self) -> Run:
         """Move the strategy to the first question without an answer. If it fails, it starts again next time."""
         try:
-            if self._run is None:
+            if self._run is None and any(isinstance(record[1], Statement) for record in self._answers):
+                self._untold.clear()
+                self._run = self._begun([])
+                self._run.tell_in_order(self._answers)
+            elif self._run is None:
                 own = [record for record in self._answers if record[0] not in self._foreign]
                 self._untold = deque(record for record in self._answers if record[0] in self._foreign)
                 self._run = self._begun(own)
@@ -247,58 +281,53 @@ class Interview:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(self) -> Question | None:
-        """Return the current question, or None if nothing is left to ask."""
+    def ask(self) -> AnyQuestion | None:
+        """Return the question to be answered now, or None when nothing is left to ask."""
         shown = self.next()
         if shown is None:
             return None
         if not self._is_asked(shown.question):
-            asked = Asked(
-                number=self.state.answered + 1,
-                first=tuple(shown.question.first.value.tolist()),
-                second=tuple(shown.question.second.value.tolist()),
-                left=shown.left,
-                at=self.now(),
-            )
+            number, at = self.state.answered + 1, self.now()
+            asked: Asked | MenuAsked
+            if isinstance(shown, ShownMenu):
+                asks, values = shown.question.asks, tuple(tuple(row) for row in shown.question.values.tolist())
+                asked = MenuAsked(number=number, asks=asks, alternatives=values, order=shown.order, at=at)
+            else:
+                first, second = (tuple(one.value.tolist()) for one in (shown.question.first, shown.question.second))
+                asked = Asked(number=number, first=first, second=second, left=shown.left, at=at)
             self.record(asked)
             self._unseen.pop()  # the strategy already knows its own question
             self._asked, self._asked_foreign = shown.question, False
         return shown.question
 
-    def next(self) -> Shown | None:
-        """Return what ``ask`` would ask, with the sides, without asking it."""
+    def next(self) -> Shown | ShownMenu | None:
+        """Return what ``ask`` would ask, and where each alternative would stand, without asking it."""
         step = self._think().step
         if step is None:
             return None
-        question = step.question
-        turned = self._side_turned(question)
+        question, asked = step.question, self.state.question
+        if isinstance(question, Menu):
+            is_asked = self._is_asked(question) and isinstance(asked, MenuAsked)
+            return ShownMenu(question, asked.order if is_asked else order_of(self.sides, question))  # type: ignore[union-attr]
+        turned = self.state.side_turned(question)
         if self._is_asked(question):
             side = self.left
         else:
             side = turned if turned and self.sides is not None else side_of(self.sides, question)
         return Shown(question, side, again=side == turned)
 
-    def _side_turned(self, question: Question) -> Side | None:
-        """Return which alternative was B when these two were last shown and answered; None if they never were."""
-        first, second = (_digits(one.value) for one in (question.first, question.second))
-        for one in reversed(self.state.standing):
-            shown = one.shown
-            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
-                right = shown.second if shown.left == "first" else shown.first
-                return "first" if _digits(right) == first else "second"
-        return None
-
-    def _is_asked(self, question: Question) -> bool:
+    def _is_asked(self, question: AnyQuestion) -> bool:
         return self._asked is not None and not self._asked_foreign and self._asked.key == question.key
 
     @property
     def left(self) -> Side:
-        """Which alternative of the current question is shown first (on the left, or as A)."""
-        return "first" if self.state.question is None else self.state.question.left
+        """Which alternative of the pair that was asked is shown first, on the left or as A."""
+        return self.state.question.left if isinstance(self.state.question, Asked) else "first"
 
-    def sides_shown(self) -> dict[int, Side]:
-        """Return which alternative was shown first, by the number of the answer."""
-        return {one.number: one.shown.left for one in self.state.given if one.number is not None}
+    def sides_shown(self) -> dict[int, Side | tuple[int, ...]]:
+        """Return for each answer's number which alternative was shown first, and of a menu the order."""
+        shown = [one.shown for one in self.state.given if isinstance(one.shown, Asked | MenuAsked)]
+        return {one.number: one.left if isinstance(one, Asked) else one.order for one in shown}
 
     def can_show(self, number: int) -> bool:
         """Return whether an answer's question can be shown again; a foreign one cannot, because a log has no plans."""
@@ -342,7 +371,7 @@ class Interview:
                 given = {number: (number, question, answer) for number, question, answer in run.used}
                 for number, question, answer in run.used:
                     if answer is not None:
-                        cone = cone.add(half_spaces(question.difference, answer.sign), number)
+                        cone = cone.add(half_spaces(*comparisons(question, answer)), number)
                 run.conflicts = tuple(given[number] for number in cone.conflict())  # type: ignore[index]
         return run.conflicts
 
@@ -381,9 +410,9 @@ class Interview:
     ) -> Interview:
         """Return the interview that wrote this log; it is replayed when needed."""
         header = header_of(log[0] if log else None)
-        check_problem(header, problem)
+        running.check_problem(header, problem)
         interview = cls.__new__(cls)
-        interview._set_up(problem, spec_of_log(header, strategy), header, dict(log[0]), SteadyClock(clock))
+        interview._set_up(problem, running.spec_of_log(header, strategy), header, dict(log[0]), SteadyClock(clock))
         interview._resumed = True
         interview.extend(log[1:])
         return interview
@@ -404,39 +433,18 @@ class Interview:
             if not self._answers:
                 self._advance()
 
-    def _compare(self, event: Asked, run: Run, where: str) -> None:
-        """Check a logged question: the strategy must ask it too, unless another version of the program asked it."""
+    def _compare(self, event: Asked | MenuAsked, run: Run, where: str) -> None:
+        """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
         question = None if run.step is None else run.step.question
-        if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
+        logged = running.logged_question(event)
+        if question is not None and running.same_question(logged, question):
             self._asked, self._asked_foreign = question, False
             return
         version = self.state.header.version
-        whole = len(event.first) == len(event.second) == len(self.problem.objectives)
+        whole = all(len(value) == len(self.problem.objectives) for value in running.values_of(logged))
         if whole and version != VERSION and self._spec.accepts_foreign_answers:
-            self._asked = Question(
-                Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING)
-            )
-            self._asked_foreign = True
+            self._asked, self._asked_foreign = logged, True
             return
         if question is None:
             raise LogError(f"{where} is a question, but the strategy has nothing left to ask there")
-        side, now = ("second", question.second) if _same(event.first, question.first) else ("first", question.first)
-        raise LogError(
-            f"{where}: the {side} alternative was {list(getattr(event, side))}, but this version would ask about "
-            f"{now.value.tolist()}; the log was begun with version {version or 'unknown'} of the program (this is {VERSION}): "
-            + (
-                "it was edited"
-                if version == VERSION
-                else "that one chose its questions differently, or the log was edited"
-            )
-        )
-
-
-def _digits(value: ArrayLike) -> bytes:
-    """Return those digits of a value that are the same on every machine."""
-    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
-
-
-def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
-    """Return whether a logged value is that of this alternative, up to the last digits, which may differ by machine."""
-    return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))
+        raise running.other_question(where, logged, question, version, VERSION)

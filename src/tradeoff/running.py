@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tradeoff.errors import ArgumentError, LogError
-from tradeoff.log import Header, Reply
-from tradeoff.model import Question, Recommendation
+from tradeoff.log import Asked, Header, MenuAsked, Reply, Stated
+from tradeoff.menus import AnyQuestion, Menu, Occasion, Statement
+from tradeoff.model import NOTHING, Alternative, Question, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, StrategySpec, name_of, spec_of, start
 
-Record: TypeAlias = tuple[int, Question, Reply]  # number in the log, question, answer (None: skipped)
+Record: TypeAlias = tuple[int, Occasion, Reply]  # number in the log, question, answer (None: skipped)
 
 
 class Run:
@@ -34,6 +37,14 @@ class Run:
             self._waiting[record[1].key].append(record)
         self._strategy = start(spec, problem, **settings)
         self._move(lambda: next(self._strategy))
+
+    def tell_in_order(self, records: Iterable[Record]) -> None:
+        """Tell answers in their order, each as one to the question being asked if it is that, and as foreign otherwise.
+
+        Where something was stated in between, the questions depend on when: another order would not lead to them.
+        """
+        for record in records:
+            self.tell(record, foreign=self.step is None or self.step.question.key != record[1].key)
 
     def tell(self, record: Record, *, foreign: bool) -> None:
         """Give the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
@@ -100,3 +111,44 @@ def spec_of_log(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
             f"the log's header cannot be used by this version: {error}; if it is your own strategy, give it again: "
             "Interview.resume(problem, log, strategy=...)"
         ) from None
+
+
+def logged_question(event: Asked | MenuAsked) -> AnyQuestion:
+    """Return the question of a log, without plans."""
+    if isinstance(event, MenuAsked):
+        return Menu(tuple(Alternative(np.array(value), NOTHING) for value in event.alternatives), event.asks)
+    return Question(Alternative(np.array(event.first), NOTHING), Alternative(np.array(event.second), NOTHING))
+
+
+def values_of(question: AnyQuestion) -> list[Vector]:
+    """Return the gains of a question's alternatives."""
+    alternatives = question.alternatives if isinstance(question, Menu) else (question.first, question.second)
+    return [one.value for one in alternatives]
+
+
+def same_question(one: AnyQuestion, other: AnyQuestion) -> bool:
+    """Return whether two questions are the same, but for the last digits of another machine."""
+    mine, theirs = values_of(one), values_of(other)
+    if (
+        type(one) is not type(other)
+        or len(mine) != len(theirs)
+        or getattr(one, "asks", "") != getattr(other, "asks", "")
+    ):
+        return False
+    return all(len(a) == len(b) and np.allclose(a, b, rtol=0, atol=1e-9) for a, b in zip(mine, theirs, strict=True))
+
+
+def other_question(where: str, logged: AnyQuestion, question: AnyQuestion, version: str | None, mine: str) -> LogError:
+    """Return what is wrong with a log in which another question stands than this version, ``mine``, would ask."""
+    before, now = ([value.tolist() for value in values_of(one)] for one in (logged, question))
+    why = "" if version == mine else "that one chose its questions differently, or "
+    return LogError(
+        f"{where}: the question was about {before}, but this version would ask about {now}; "
+        f"the log was begun with version {version or 'unknown'} of the program (this is {mine}): {why}it was edited"
+    )
+
+
+def stated(event: Stated) -> Record:
+    """Return a statement of a log as it is told to a strategy."""
+    outcomes = np.array(event.outcomes, dtype=np.int64)
+    return event.number, Statement(event.text, np.array(event.differences), outcomes), event.answer

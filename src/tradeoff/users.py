@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
+from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Menu, possible, shapes
 from tradeoff.model import Alternative, Answer, Question, Vector, frozen_array
 from tradeoff.problem import SAME, Problem, unit_rows
 
@@ -29,10 +30,15 @@ def _verdict(gap: float, precision: float) -> Answer:
     return Answer.SECOND if gap < -precision else Answer.SAME
 
 
+def _chosen(worth: ArrayLike, precision: float, menu: Menu) -> Choice:
+    """Return what a person replies to a menu; of what they cannot tell apart they place first what comes first."""
+    return possible(np.asarray(worth, dtype=np.float64), precision, menu.asks)[0]
+
+
 class LinearUser:
     """The paper's person: prefers the larger <w, V>, and cannot tell what differs by at most ``precision``.
 
-    With ``error_rate`` each answer is replaced, that often, by one of the other two at random.
+    With ``error_rate`` each answer is replaced, that often, by another one at random. Menus are answered as well.
 
     >>> from tradeoff.model import Alternative, NOTHING
     >>> more, less = Alternative([1.0, 0.0], NOTHING), Alternative([0.0, 0.9], NOTHING)
@@ -81,13 +87,27 @@ class LinearUser:
         """Return the personalised value <w, V>."""
         return float(self.weights @ np.asarray(value))
 
-    def __call__(self, question: Question) -> Answer:
+    @overload
+    def __call__(self, question: Question) -> Answer: ...
+    @overload
+    def __call__(self, question: AnyQuestion) -> AnyAnswer: ...
+    def __call__(self, question: AnyQuestion) -> AnyAnswer:
         """Return what this person answers."""
+        if isinstance(question, Menu):
+            return self._to_menu(question)
         answer = _verdict(float(self.weights @ question.difference), self.precision)
         if self.error_rate and self._random.random() < self.error_rate:
             self.errors += 1
             return [other for other in Answer if other is not answer][self._random.integers(2)]
         return answer
+
+    def _to_menu(self, menu: Menu) -> Choice:
+        choice = _chosen(menu.values @ self.weights, self.precision, menu)
+        if self.error_rate and self._random.random() < self.error_rate:
+            self.errors += 1
+            others = [other for other in shapes(len(menu.alternatives), menu.asks) if other != choice]
+            return others[self._random.integers(len(others))]
+        return choice
 
 
 def relative_regret(problem: Problem, user: LinearUser, alternative: Alternative) -> float:

@@ -226,7 +226,10 @@ def contradiction() -> tuple[list[str], list[int]]:
 
 def test_answers_that_contradict_each_other_are_shown_and_can_be_taken_back(tmp_path: Path) -> None:
     said, conflict = contradiction()
-    with Server(tmp_path, "serve", "coffee", "--strategy", "certified") as server, server.client() as client:
+    with (
+        Server(tmp_path, "serve", "coffee", "--strategy", "certified", "--questions", "pairs") as server,
+        server.client() as client,
+    ):
         here = begin(client)
         for turn, answer in enumerate(said, start=1):
             path = f"/api/interviews/{here.rpartition('/')[2]}/answers"

@@ -98,7 +98,7 @@ def in_the_library(name: str, strategy: str, most: int | None) -> tuple[Held, li
 def in_the_terminal(folder: Path, name: str, strategy: str, most: int | None, keys: list[str]) -> Held:
     words = ["ask", name, "--strategy", strategy, "--seed", str(SIDES), "--log", "answers.jsonl", "--json"]
     words += ["--max-questions", str(most)] if most is not None else []
-    words += ["-o", f"seed={SEED}"] if strategy != "paper" else []
+    words += ["-o", f"seed={SEED}", "--questions", "pairs"] if strategy != "paper" else []
     done = processes.run([str(TOOL), *words], cwd=folder, input="".join(f"{key}\n" for key in keys))
     assert done.returncode in (0, 5), done.stderr  # 5: that was all that it was allowed to ask
     found = json.loads(done.stdout)
@@ -156,6 +156,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     name, strategy, most = request.param
     folder = tmp_path_factory.mktemp("same")
     words = ["serve", name, "--strategy", strategy, "--seed", str(SEED)]
+    words += ["--questions", "pairs"] if strategy != "paper" else []
     with Server(folder, *words, *(["--max-questions", str(most)] if most is not None else [])) as server:
         yield name, strategy, most, folder, server
 
@@ -178,7 +179,7 @@ def test_everywhere_the_same_is_asked_and_the_same_comes_of_it(case: tuple[Any, 
 
 
 def test_a_seed_means_the_same_in_the_terminal_and_on_the_page(tmp_path: Path) -> None:
-    words = ["ask", "coffee", "--strategy", "careful", "--seed", str(SEED), "--log", "answers.jsonl"]
+    words = ["ask", "coffee", "--questions", "pairs", "--seed", str(SEED), "--log", "answers.jsonl"]
     simulated = ["--simulate", "price=3,aroma=1", "--max-questions", "6"]
     done = processes.run([str(TOOL), *words, *simulated], cwd=tmp_path)
     assert done.returncode in (0, 5), done.stderr

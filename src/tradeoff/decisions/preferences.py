@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from tradeoff.decisions.programs import least
 from tradeoff.interview import Interview
-from tradeoff.model import Indices, Matrix, Vector
+from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, comparisons
+from tradeoff.model import Indices, Matrix
 from tradeoff.problem import Problem
 from tradeoff.running import Record
 from tradeoff.strategies.polytope import Cone, half_spaces
 
-Answers = tuple[tuple[int, Vector, int], ...]  # number in the log, difference of gains, +1, 0 or -1
+# Number in the log, and what the answer says: differences of gains [q, d], and how each comparison came out.
+Answers = tuple[tuple[int, Matrix, NDArray[np.int64]], ...]
 
 STEPS = 5  # times the square of the number of objectives: how often a point moves before it counts
 AT_ONCE = 256  # points that walk together: few enough for the processor's cache
@@ -58,9 +60,8 @@ class Preferences:
         """
         matters = getattr(problem, "matters", None)
         relevant = np.arange(len(problem.objectives)) if matters is None else np.flatnonzero(np.asarray(matters))
-        labelled = tuple(
-            (number, question.difference[relevant], answer.sign) for number, question, answer in answers if answer
-        )
+        said = [(number, *comparisons(question, answer)) for number, question, answer in answers if answer is not None]
+        labelled = tuple((number, differences[:, relevant], kinds) for number, differences, kinds in said)
         aside = {int(number) for number in doubtful}
         while True:
             trusted = tuple(one for one in labelled if one[0] not in aside)
@@ -77,11 +78,13 @@ class Preferences:
     @cached_property
     def half_spaces(self) -> Matrix:
         """The rows a with ``a @ w >= 0`` for all rows exactly where the weights >= 0 on the relevant objectives fit."""
-        strict = [sign * difference for _, difference, sign in self.answers if sign]
-        same = [difference for _, difference, sign in self.answers if not sign]
-        rows = [np.eye(self.d), *(row[None, :] for row in strict)]
-        rows += [np.stack([noticed - unnoticed, noticed + unnoticed]) for noticed in strict for unnoticed in same]
-        return np.vstack(rows)
+        differences = np.vstack([np.zeros((0, self.d)), *(one[1] for one in self.answers)])
+        kinds = np.concatenate([np.zeros(0, dtype=np.int64), *(one[2] for one in self.answers)])
+        strict = (kinds[:, None] * differences)[np.abs(kinds) == PREFERRED]
+        same, placed = differences[kinds == SAME], differences[kinds == NOT_WORSE]
+        unnoticed = np.vstack([same, -same, placed])  # with what was noticed added, each is at least 0
+        rows = [noticed + unnoticed for noticed in strict]
+        return np.vstack([np.eye(self.d), strict, *rows])
 
     def fit(self, weights: Matrix) -> NDArray[np.bool_]:
         """Return which rows of weights on all objectives fit the answers."""
@@ -161,6 +164,6 @@ def _root(covariance: Matrix) -> Matrix:
 def _cone(answers: Answers, d: int) -> Cone:
     """Return the cone of (weights, precision) that fit these answers."""
     cone = Cone.orthant(d, 1.0)
-    for number, difference, sign in answers:
-        cone = cone.add(half_spaces(difference, sign), number)
+    for number, differences, kinds in answers:
+        cone = cone.add(half_spaces(differences, kinds), number)
     return cone

@@ -177,7 +177,7 @@ class _Search:
         on the border of what fits an answer, the two that were compared are often as good as each other.
         """
         d = self.preferences.d
-        fits = [half_spaces(difference, sign) for _, difference, sign in answers]
+        fits = [half_spaces(differences, kinds) for _, differences, kinds in answers]
         answered = np.vstack([np.zeros((0, d + 1)), *fits])
         # (w, e, |w - near|): the answers' rows, this alternative's rows, and what makes the last d absolute values
         rows = np.hstack([np.vstack([answered, np.r_[self.ahead, 0.0]]), np.zeros((len(answered) + 1, d))])

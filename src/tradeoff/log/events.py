@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
 from tradeoff.errors import LogError
+from tradeoff.log.fields import CheckKind, PairReply, Reader
+from tradeoff.log.places import Placed
+from tradeoff.menus import AnyAnswer, Asks, Choice, Statement
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
 READABLE = ("tradeoff-log/1", FORMAT)  # version 1 had neither sides nor checks
 
-LARGEST = 1e9  # gains are at most about 1: a larger number is damage, and might overflow later
-
 Event: TypeAlias = dict[str, Any]  # an event as JSON
 Side: TypeAlias = Literal["first", "second"]
-CheckKind: TypeAlias = Literal["dominated", "repeat"]
 Said: TypeAlias = Literal["left", "right", "same", "skip"]
-Reply: TypeAlias = Answer | None  # None: skipped
+Reply: TypeAlias = AnyAnswer | None  # to a pair or to a menu
 
 SAID: tuple[Said, ...] = get_args(Said)
-CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
 
 
 # --- which side is A -------------------------------------------------------------------------------------------------
@@ -39,11 +38,11 @@ class Sided:
 
     left: Side
 
-    def turned(self, reply: Reply) -> Reply:
-        """Convert a reply from first and second to A and B, or back."""
+    def turned(self, reply: PairReply) -> PairReply:
+        """Return a reply about the first and the second as one about A and B, or the other way round."""
         return reply if reply is None or self.left == "first" else reply.swapped
 
-    def reply(self, said: Said) -> Reply:
+    def reply(self, said: Said) -> PairReply:
         """Return the reply that choosing a side means."""
         match said:
             case "left":
@@ -55,7 +54,7 @@ class Sided:
             case "skip":
                 return None
 
-    def said(self, reply: Reply) -> Said:
+    def said(self, reply: PairReply) -> Said:
         """Return the side that a reply chooses."""
         match self.turned(reply):
             case None:
@@ -75,6 +74,11 @@ class Shown(Sided):
     question: Question
     left: Side = "first"
     again: bool = False
+
+    @property
+    def alternatives(self) -> list[Alternative]:
+        """Both, in the order in which they are shown."""
+        return [self.a, self.b]
 
     @property
     def a(self) -> Alternative:
@@ -118,6 +122,8 @@ class _Written:
                     found["kind"] = value
                 case "answer" | "expected":
                     found[one.name] = word(value)
+                case "alternatives" | "tiers" | "differences":
+                    found[one.name] = [list(row) for row in value]
                 case _:
                     found[one.name] = list(value) if isinstance(value, tuple) else value
         return found
@@ -162,6 +168,62 @@ class Answered(_Written):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MenuAsked(_Written, Placed):
+    """A menu was shown; its answer will have the same number. ``order`` says which alternative stood at each place."""
+
+    kind = "menu"
+    number: int
+    asks: Asks
+    alternatives: tuple[tuple[float, ...], ...]
+    order: tuple[int, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(_Written):
+    """The menu of this number was answered: its alternatives by number, in tiers from the best to the worst."""
+
+    kind = "choice"
+    tiers: tuple[tuple[int, ...], ...]
+    number: int
+    at: datetime
+
+    @property
+    def answer(self) -> Choice:
+        """The answer."""
+        return Choice(self.tiers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated(_Written):
+    """Something was said without being asked; it is taken back by its number, as answers are."""
+
+    kind = "statement"
+    number: int
+    text: str
+    differences: tuple[tuple[float, ...], ...]
+    outcomes: tuple[int, ...]
+    at: datetime
+
+    @classmethod
+    def of(cls, known: Statement, number: int, at: datetime) -> Stated:
+        """Return the event in which something is stated."""
+        differences = tuple(tuple(row) for row in known.differences.tolist())
+        return cls(
+            number=number, text=known.text, differences=differences, outcomes=tuple(known.outcomes.tolist()), at=at
+        )
+
+    @property
+    def answer(self) -> Answer:
+        """It holds."""
+        return Answer.FIRST
+
+    def said(self, reply: Reply) -> str:
+        """Return what was said."""
+        return self.text
+
+
+@dataclass(frozen=True, kw_only=True)
 class Skipped(_Written):
     """The question of this number was skipped."""
 
@@ -193,7 +255,7 @@ class CheckShown(_Written, Sided):
     first: tuple[float, ...]
     second: tuple[float, ...]
     left: Side = "first"
-    expected: Reply
+    expected: PairReply
     at: datetime
 
 
@@ -203,7 +265,7 @@ class CheckAnswered(_Written):
 
     kind = "check-answer"
     check: CheckKind
-    answer: Reply
+    answer: PairReply
     at: datetime
 
 
@@ -231,104 +293,34 @@ class Ended(_Written):
 
 
 # All events that can follow a header.
-LogEvent: TypeAlias = Asked | Answered | Skipped | Retracted | CheckShown | CheckAnswered | CheckRetracted | Ended
+LogEvent: TypeAlias = (
+    Asked
+    | Answered
+    | MenuAsked
+    | Chosen
+    | Stated
+    | Skipped
+    | Retracted
+    | CheckShown
+    | CheckAnswered
+    | CheckRetracted
+    | Ended
+)
+FOR_SESSIONS = (CheckShown, CheckAnswered, CheckRetracted, Ended)  # what no strategy needs to know
 KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
 
 # What a person does: each of these begins a new turn.
-ACTIONS = frozenset(kind.kind for kind in (Answered, Skipped, Retracted, CheckAnswered, CheckRetracted))
+ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Stated, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
 def word(reply: Reply) -> str:
-    """Return a reply as a log spells it."""
+    """Return a reply in a word: as a log spells it, or the tiers of a choice by number, such as "2 > 1, 3"."""
+    if isinstance(reply, Choice):
+        return " > ".join(", ".join(str(i + 1) for i in tier) for tier in reply.tiers) if not reply.equal else "same"
     return "skip" if reply is None else reply.value
 
 
 # --- one event from JSON ---------------------------------------------------------------------------------------------
-
-
-class _Reader:
-    """The fields of one event, each checked when it is taken."""
-
-    def __init__(self, event: Mapping[str, Any], where: str) -> None:
-        self.event, self.where = event, where
-
-    def wrong(self, name: str, wanted: str) -> LogError:
-        found = f"is {self.event[name]!r:.80}" if name in self.event else "is missing"
-        return LogError(f"{self.where}: {name!r} {found}; it must be {wanted}. The log is damaged or was edited")
-
-    def text(self, name: str) -> str:
-        value = self.event.get(name)
-        if not isinstance(value, str):
-            raise self.wrong(name, "a string")
-        return value
-
-    def one_of(self, name: str, words: Sequence[str]) -> str:
-        value = self.event.get(name)
-        if not isinstance(value, str) or value not in words:
-            raise self.wrong(name, f"one of {', '.join(words)}")
-        return value
-
-    def count(self, name: str) -> int:
-        value = self.event.get(name)
-        if type(value) is not int or value < 1:
-            raise self.wrong(name, "a whole number, 1 or more")
-        return value
-
-    def number(self, name: str) -> float | None:
-        value = self.event.get(name)
-        if value is None:
-            return None
-        if not _is_number(value):
-            raise self.wrong(name, "a number")
-        return float(value)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        values = self.event.get(name)
-        if not isinstance(values, list) or not values or not all(map(_is_number, values)):
-            raise self.wrong(name, "a list of numbers, one per objective")
-        return tuple(float(value) for value in values)
-
-    def time(self) -> datetime:
-        try:
-            found = datetime.fromisoformat(self.text("time"))
-            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
-        except (ValueError, OverflowError):
-            raise self.wrong("time", "a date and time such as 2026-01-31T12:00:00+00:00") from None
-
-    def flag(self, name: str) -> bool:
-        value = self.event.get(name)
-        if type(value) is not bool:
-            raise self.wrong(name, "true or false")
-        return value
-
-    def reply(self, name: str, *, skip: bool) -> Reply:
-        found = self.one_of(name, ("first", "second", "same", *(("skip",) if skip else ())))
-        return None if found == "skip" else Answer(found)
-
-    def field(self, name: str) -> Any:
-        """Return the value of an event's field of this name."""
-        match name:
-            case "number":
-                return self.count(name)
-            case "first" | "second" | "value" | "weights":
-                return self.numbers(name)
-            case "left":
-                return self.one_of(name, ("first", "second")) if name in self.event else "first"
-            case "at":
-                return self.time()
-            case "check":
-                return self.one_of("kind", CHECKS)
-            case "answer" | "expected":
-                return self.reply(name, skip=self.event["event"] != Answered.kind)
-            case "regret_bound" | "likely_regret":
-                return self.number(name)
-            case "complete":
-                return self.flag(name)
-        return self.text(name)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # and no NaN
 
 
 def header_of(event: object) -> Header:
@@ -337,7 +329,7 @@ def header_of(event: object) -> Header:
         raise LogError("the log does not begin with a header; it is damaged or not a log")
     if event.get("format") not in READABLE:
         raise LogError(f"the log's format is {event.get('format')!r:.80}; this version reads {', '.join(READABLE)}")
-    read = _Reader(event, "the header of the log")
+    read = Reader(event, "the header of the log")
     settings, sides, version = event.get("settings"), event.get("sides"), event.get("version")
     if not isinstance(settings, dict) or not isinstance(event.get("strategy"), str):
         raise LogError("the log's header names no strategy; it is damaged")
@@ -364,5 +356,5 @@ def event_of(event: object, position: int) -> LogEvent:
     kind = KINDS.get(found) if isinstance(found, str) else None
     if kind is None:
         raise LogError(f"{where} has the unknown kind {found!r:.80}")
-    read = _Reader(event, where)
+    read = Reader(event, where)
     return kind(**{one.name: read.field(one.name) for one in fields(kind)})

@@ -8,33 +8,41 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from tradeoff.errors import LogError
 from tradeoff.log.events import (
     ACTIONS,
-    CHECKS,
     Answered,
     Asked,
     CheckAnswered,
-    CheckKind,
     CheckRetracted,
     CheckShown,
+    Chosen,
     Ended,
     Header,
     LogEvent,
+    MenuAsked,
     Reply,
     Retracted,
-    Said,
+    Side,
     Skipped,
+    Stated,
     event_of,
     header_of,
 )
+from tradeoff.log.fields import CHECKS, CheckKind
+from tradeoff.menus import PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, shapes
+
+STATED = {PREFERRED, SAME, WORTH_MORE}  # how a comparison of a statement can come out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """A reply, and the question or check it belongs to."""
 
-    shown: Asked | CheckShown
+    shown: Asked | MenuAsked | CheckShown | Stated
     reply: Reply
     at: datetime
     retracted: bool = False
@@ -42,7 +50,7 @@ class Given:
     @property
     def number(self) -> int | None:
         """The number of the answer; None for a check."""
-        return self.shown.number if isinstance(self.shown, Asked) else None
+        return None if isinstance(self.shown, CheckShown) else self.shown.number
 
     @property
     def check(self) -> CheckKind | None:
@@ -51,13 +59,13 @@ class Given:
 
     @property
     def key(self) -> int | CheckKind:
-        """What identifies the reply when it is taken back: its number, or the kind of check."""
-        return self.shown.number if isinstance(self.shown, Asked) else self.shown.check
+        """What the reply is taken back by: its number, or the kind of check."""
+        return self.shown.check if isinstance(self.shown, CheckShown) else self.shown.number
 
     @property
-    def said(self) -> Said:
-        """The side that was chosen."""
-        return self.shown.said(self.reply)
+    def said(self) -> str:
+        """The side that was chosen, or of a menu the places."""
+        return self.shown.said(self.reply)  # type: ignore[arg-type]  # a reply is of the kind of what was shown
 
     @property
     def seconds(self) -> float:
@@ -70,10 +78,10 @@ class LogState:
     """The state that a log describes."""
 
     header: Header
-    given: list[Given] = field(default_factory=list)  # every reply in order, including those taken back
-    question: Asked | None = None  # the question that waits for an answer
-    shown: Asked | CheckShown | None = None  # what has been shown in this turn, if anything
-    turn: int = 1  # increases with every action of the person
+    given: list[Given] = field(default_factory=list)  # every reply in order, also those taken back
+    question: Asked | MenuAsked | None = None  # the question that waits for an answer
+    shown: Asked | MenuAsked | CheckShown | None = None  # what was shown in this turn, if anything yet
+    turn: int = 1  # one more for everything a person did
     length: int = 1  # events, with the header
     answered: int = 0  # the number of the last answer or skip
     begun: datetime | None = None  # when the first question was shown
@@ -88,16 +96,30 @@ class LogState:
         """Apply the next event. Raise a LogError, and change nothing, if it cannot follow."""
         where = f"event {self.length + 1} of the log"
         match event:
-            case Asked():
+            case Asked() | MenuAsked():
                 if event.number != self.answered + 1:
                     raise LogError(f"{where} is question {event.number}, but the next one is {self.answered + 1}")
-                self._check_size(where, first=event.first, second=event.second)
+                if isinstance(event, Asked):
+                    self._check_size(where, first=event.first, second=event.second)
+                else:
+                    self._check_menu(where, event)
                 self.question = event
                 self.begun = self.begun or event.at
-            case Answered() | Skipped():
+            case Answered() | Chosen() | Skipped():
                 if self.question is None or event.number != self.question.number:
                     raise LogError(f"{where} answers question {event.number}, which was not asked then")
+                if not isinstance(event, Skipped) and not self._answers(event, self.question):
+                    raise LogError(f"{where} is no reply to question {event.number}; the log is damaged or was edited")
                 self.given.append(Given(shown=self.question, reply=event.answer, at=event.at))
+                self.answered, self.question = event.number, None
+            case Stated():
+                if event.number != self.answered + 1:
+                    raise LogError(f"{where} is statement {event.number}, but the next number is {self.answered + 1}")
+                if len(event.outcomes) != len(event.differences) or not set(event.outcomes) <= STATED:
+                    raise LogError(f"{where}: 'outcomes' is {list(event.outcomes)}; the log is damaged or was edited")
+                for number, value in enumerate(event.differences):
+                    self._check_size(where, **{f"differences[{number}]": value})
+                self.given.append(Given(shown=event, reply=event.answer, at=event.at))
                 self.answered, self.question = event.number, None
             case Retracted():
                 if event.number not in (standing := [one.number for one in self.standing if one.number is not None]):
@@ -120,7 +142,7 @@ class LogState:
             case Ended():
                 self._check_size(where, value=event.value, weights=event.weights)
         self.ended = event if isinstance(event, Ended) else None
-        self.shown = event if isinstance(event, Asked | CheckShown) else None
+        self.shown = event if isinstance(event, Asked | MenuAsked | CheckShown) else None
         self.turn += event.kind in ACTIONS
         self.length += 1
         self.last = event.at
@@ -134,9 +156,35 @@ class LogState:
                     "the log is damaged or was edited"
                 )
 
+    def _check_menu(self, where: str, event: MenuAsked) -> None:
+        """Raise a LogError unless there are at least three alternatives, each at one place."""
+        count = len(event.alternatives)
+        if count < 3 or sorted(event.order) != list(range(count)):
+            raise LogError(f"{where} is a menu of {count} alternatives in the order {list(event.order)}; it was edited")
+        for number, value in enumerate(event.alternatives):
+            self._check_size(where, **{f"alternatives[{number}]": value})
+
+    def _answers(self, event: Answered | Chosen, question: Asked | MenuAsked) -> bool:
+        """Return whether an answer is of the kind of its question."""
+        if isinstance(question, Asked):
+            return isinstance(event, Answered)
+        return isinstance(event, Chosen) and event.answer in shapes(len(question.alternatives), question.asks)
+
     def _take_back(self, key: int | CheckKind) -> None:
         index = next(i for i in reversed(range(len(self.given))) if self.given[i].key == key)
         self.given[index] = replace(self.given[index], retracted=True)
+
+    def side_turned(self, question: AnyQuestion) -> Side | None:
+        """Return which alternative of a pair was B when these two were last shown and answered; None if they were not."""
+        if isinstance(question, Menu):
+            return None
+        first, second = (_digits(one.value) for one in (question.first, question.second))
+        for one in reversed(self.standing):
+            shown = one.shown
+            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
+                right = shown.second if shown.left == "first" else shown.first
+                return "first" if _digits(right) == first else "second"
+        return None
 
     @property
     def standing(self) -> list[Given]:
@@ -152,6 +200,11 @@ class LogState:
                 right = one.reply == one.shown.expected
                 found[one.shown.check] = "skipped" if one.reply is None else "passed" if right else "failed"
         return found
+
+
+def _digits(value: ArrayLike) -> bytes:
+    """Return the digits of a value that every machine agrees on."""
+    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Answer, Item, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.log import Reply, Shown, ShownMenu
+from tradeoff.menus import Choice, Menu, Occasion, Statement
+from tradeoff.model import Alternative, Item, Lottery, Objective, Question, Recommendation, Vector
 from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
 from tradeoff.presentation.plans import guide, plan_name, plan_names
@@ -25,9 +27,12 @@ def finite(number: float | None) -> float | None:
     return None if number is None or not math.isfinite(number) else float(number)
 
 
-def answer_name(answer: Answer | None) -> str:
-    """Return an answer as programs write it."""
-    return "skip" if answer is None else answer.value
+def reply_data(reply: Reply) -> str | Data:
+    """Return a reply as programs write it: a word, or what was best and worst on a menu, counted from 1."""
+    if isinstance(reply, Choice) and not reply.equal:
+        ends = {"best": reply.best, "worst": reply.worst}
+        return {word: number + 1 for word, number in ends.items() if number is not None}
+    return "skip" if reply is None else "same" if isinstance(reply, Choice) else reply.value
 
 
 def amounts_data(objectives: Sequence[Objective], values: Sequence[float]) -> list[Data]:
@@ -111,8 +116,16 @@ def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
     ]
 
 
+def shown_data(problem: Presentable, shown: Shown | ShownMenu) -> Data:
+    """Return a question as it is shown: a pair, or the alternatives of a menu in the order of their places."""
+    if isinstance(shown, ShownMenu):
+        alternatives = [alternative_data(problem, one) for one in shown.alternatives]
+        return {"asks": shown.question.asks, "alternatives": alternatives}
+    return question_data(problem, shown.question, shown.left)
+
+
 def question_data(problem: Presentable, question: Question, left: str) -> Data:
-    """Return a question; ``left`` says which alternative is shown as A."""
+    """Return a pair; ``left`` says which alternative is shown as A."""
     first, second = plan_names(problem, question.first, question.second)
     return {
         "left": left,
@@ -179,16 +192,21 @@ def interview_data(problem: Presentable, interview: Interview) -> Data:
         "strategy": interview.strategy,
         "finished": interview.finished,
         "recommendation": recommendation_data(problem, found, interview.finished, conflicts),
-        "answers": [
-            {
-                "number": number,
-                "first": value_data(problem, question.first),
-                "second": value_data(problem, question.second),
-                "answer": answer_name(reply),
-            }
-            for number, question, reply in interview.answers
-        ],
+        "answers": [_answered(problem, *record) for record in interview.answers],
     }
+
+
+def _answered(problem: Presentable, number: int, question: Occasion, reply: Reply) -> Data:
+    if isinstance(question, Statement):
+        return {"number": number, "statement": question.text}
+    if isinstance(question, Menu):
+        compared: Data = {
+            "asks": question.asks,
+            "alternatives": [value_data(problem, one) for one in question.alternatives],
+        }
+    else:
+        compared = {"first": value_data(problem, question.first), "second": value_data(problem, question.second)}
+    return {"number": number, **compared, "answer": reply_data(reply)}
 
 
 def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:

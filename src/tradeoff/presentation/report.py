@@ -15,7 +15,7 @@ from tradeoff.presentation.pareto import Picture, pareto_picture
 from tradeoff.presentation.plans import plan_names
 from tradeoff.presentation.problems import extent, notes
 from tradeoff.presentation.ranking import LINEAR, RankingTable, ordinals, ranking_table
-from tradeoff.presentation.result import AnswerLine, Importance, Result, answer_lines, as_shown, result
+from tradeoff.presentation.result import AnswerLine, Given, Importance, Result, answer_lines, as_shown, result
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -30,7 +30,7 @@ TEMPLATES = "tradeoff.presentation"
 class ReportAnswer:
     """A question with the names of its two sides, and what was answered."""
 
-    names: tuple[str, str]
+    names: tuple[str, str] | None  # of A and B; None of a menu, which lists its own, and of a statement
     line: AnswerLine
 
 
@@ -62,7 +62,9 @@ def report(problem: Presentable, interview: Interview, ranked: Ranking, *, title
         problem, recommendation, heaviest_first(problem.show(recommendation.alternative)), interview.finished
     )
     sides = interview.sides_shown()
-    given = [as_shown(*record, sides[record[0]]) for record in sorted(interview.answers, key=lambda one: one[0])]
+    given = [
+        as_shown(*record, sides.get(record[0], "first")) for record in sorted(interview.answers, key=lambda one: one[0])
+    ]
     lines = answer_lines(problem, given, doubtful=recommendation.doubtful)
     story = found.card.stories[0] if found.card.title else None
     return Report(
@@ -73,7 +75,8 @@ def report(problem: Presentable, interview: Interview, ranked: Ranking, *, title
         ranking=ranking_table(problem, ranked, ordinals(interview)),
         picture=pareto_picture(problem, recommendation),
         answers=tuple(
-            ReportAnswer(plan_names(problem, one.left, one.right), line) for one, line in zip(given, lines, strict=True)
+            ReportAnswer(plan_names(problem, one.left, one.right) if isinstance(one, Given) else None, line)
+            for one, line in zip(given, lines, strict=True)
         ),
         facts=_facts(problem, interview, repeat),
         notes=tuple(notes(problem)),

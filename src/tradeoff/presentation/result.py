@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from tradeoff.log import Shown, Side
-from tradeoff.model import Alternative, Answer, Lottery, Question, Recommendation
+from tradeoff.log import Reply, Shown, ShownMenu, Side
+from tradeoff.menus import Choice, Menu, Occasion, Statement
+from tradeoff.model import Alternative, Answer, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
 from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
+from tradeoff.presentation.menus import choice_words, listed, said_words
 from tradeoff.presentation.numbers import amount_pair, percent
 from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names
 from tradeoff.presentation.stories import common_total, is_certain
@@ -229,19 +232,46 @@ class Given:
     answer: Answer | None  # FIRST means A; None: skipped
 
 
-def as_shown(number: int, question: Question, answer: Answer | None, left: Side) -> Given:
-    """Return an answer as the person saw the question; ``left`` says which alternative was A."""
-    shown = Shown(question, left)
+@dataclass(frozen=True)
+class GivenToMenu:
+    """An answer to a menu that stands, as the person saw it."""
+
+    number: int  # in the log
+    alternatives: tuple[Alternative, ...]  # in the order in which they were shown
+    placed: Choice | None  # by places; None: skipped
+
+
+@dataclass(frozen=True)
+class Volunteered:
+    """Something that the person said without being asked, which stands."""
+
+    number: int  # in the log
+    text: str
+
+
+AnyGiven: TypeAlias = Given | GivenToMenu | Volunteered
+
+
+def as_shown(number: int, question: Occasion, answer: Reply, where: Side | tuple[int, ...] = "first") -> AnyGiven:
+    """Return an answer as the person saw the question; ``where`` says which alternative was A, or the order of a menu."""
+    if isinstance(question, Statement):
+        return Volunteered(number, question.text)
+    if isinstance(question, Menu):
+        assert isinstance(where, tuple) and not isinstance(answer, Answer)
+        menu = ShownMenu(question, where)
+        return GivenToMenu(number, tuple(menu.alternatives), None if answer is None else menu.by_place(answer))
+    assert not isinstance(where, tuple) and not isinstance(answer, Choice)
+    shown = Shown(question, where)
     return Given(number, shown.a, shown.b, shown.turned(answer))
 
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """An answer as it is listed: what was said, and how A and B differed."""
+    """An answer as it is listed: what was said, and how A and B differed, or what was on the menu."""
 
     number: int
     ordinal: int
-    choice: str  # "A", "B", "about equal" or "skipped"
+    choice: str  # "A", "B", "2 best, 4 worst", "about equal" or "skipped"
     said: str
     differences: list[str]
     conflict: bool
@@ -249,18 +279,23 @@ class AnswerLine:
 
 
 def answer_lines(
-    problem: Presentable, given: Sequence[Given], *, conflicts: Sequence[int] = (), doubtful: Sequence[int] = ()
+    problem: Presentable,
+    given: Sequence[AnyGiven],
+    *,
+    conflicts: Sequence[int] = (),
+    doubtful: Sequence[int] = (),
 ) -> list[AnswerLine]:
     """Return the answers in their order, with those marked that contradict each other or are probably slips."""
     return [
-        AnswerLine(
-            one.number,
-            ordinal,
-            sentences.CHOICES[one.answer],
-            sentences.ANSWERED[one.answer],
-            advantages(comparison(problem, one.left, one.right)),
-            one.number in conflicts,
-            one.number in doubtful,
-        )
+        AnswerLine(one.number, ordinal, *_told(problem, one), one.number in conflicts, one.number in doubtful)
         for ordinal, one in enumerate(given, start=1)
     ]
+
+
+def _told(problem: Presentable, one: AnyGiven) -> tuple[str, str, list[str]]:
+    if isinstance(one, Volunteered):
+        return "you said", f"You said: {one.text}.", [one.text]
+    if isinstance(one, GivenToMenu):
+        return choice_words(one.placed), said_words(one.placed), listed(problem, one.alternatives, one.placed)
+    differences = advantages(comparison(problem, one.left, one.right))
+    return sentences.CHOICES[one.answer], sentences.ANSWERED[one.answer], differences

@@ -96,7 +96,7 @@ class _Push:
         lifted = np.append((points - mean) * self.scale, np.ones((len(points), 1)), axis=1).T  # [k+1, n]
         # Points of lower rank have no basis of k+1, so work in the subspace that they span beyond rounding.
         left, sizes, _ = np.linalg.svd(lifted, full_matrices=False)
-        self.axes = left[:, sizes > noise * math.sqrt(len(points))].T
+        self.axes = left[:, sizes > min(noise, 0.5) * math.sqrt(len(points))].T  # the constant alone is sqrt(n) long
         self.columns = self.axes @ lifted  # [rank, n]
         self.basis = _early_basis(self.columns)
         self.shares = weights[self.basis]

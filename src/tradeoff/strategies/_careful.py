@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.model import Question, Reason, Recommendation, Vector
+from tradeoff.menus import AnyQuestion, Menu, checked_questions, members
+from tradeoff.model import Answer, Matrix, Question, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.belief import Belief
@@ -40,6 +41,7 @@ from tradeoff.strategies.elicitation import (
     first_state,
     recommendation,
 )
+from tradeoff.strategies.offering import Offer, offer
 from tradeoff.strategies.sampling import PEOPLE, Dirichlets
 
 # All constants were chosen by hand on random catalogues and on the people of benchmarks/people.py.
@@ -67,23 +69,32 @@ WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
 # Questions to come, this one included: a line in the bits that are open about which recommendation is good enough, fitted
 # to 4,520 states of interviews on the bundled problems. It was at most 2 off in 87 of 100 of them.
-LEFT_AT_LEAST, LEFT_PER_BIT = 1.4, 2.4
+# The other kinds of question have lines of their own, fitted to 50 to 110 states each.
+LEFT = {
+    "pairs": (1.4, 2.4),
+    "best-of-3": (1.4, 2.1),
+    "best-of-4": (1.5, 1.4),
+    "rank-3": (0.8, 1.2),
+    "best-worst-4": (0.9, 0.7),
+}
 SURPRISE = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
 VALUE = 30.0  # and what a recommendation that is better by all of the best possible gain
 TIE_BREAK = 1e-3  # what a bit is worth where a question is to confirm
 
 
 def careful(
-    problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0, prior: Prior | None = None
-) -> Strategy:
+    problem: Problem, *, target: float = 0.01, lotteries: bool = False, questions: str = "pairs", seed: int = 0,
+    prior: Prior | None = None,
+) -> Strategy:  # fmt: skip
     """Return the strategy for people, who make mistakes; it stops when the recommendation is very likely good enough.
 
-    ``lotteries`` allows questions about an alternative that comes only with some probability. ``prior`` is what is supposed
-    of the person before the first answer, as ``learn_prior`` returns it; certificates never use it.
+    ``lotteries`` allows questions about an alternative that comes only with some probability. ``questions`` is one of
+    ``tradeoff.menus.QUESTIONS``; with menus, a pair is still asked where it tells nearly as much. ``prior`` is what is
+    supposed of the person before the first answer, as ``learn_prior`` returns it; certificates never use it.
     """
     check_settings(problem, target)
-    mixture = dirichlets_of(prior, problem)
-    return elicit(Careful(problem, Certifier.of(problem), InformationChooser(target, lotteries), seed, mixture))
+    chooser = InformationChooser(target, lotteries, checked_questions(questions))
+    return elicit(Careful(problem, Certifier.of(problem), chooser, seed, dirichlets_of(prior, problem)))
 
 
 @dataclass(frozen=True)
@@ -92,8 +103,9 @@ class InformationChooser:
 
     target: float
     lotteries: bool
+    questions: str = "pairs"
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         belief, candidates = state.belief, state.candidates
         regrets = belief.regrets(candidates)
@@ -104,24 +116,34 @@ class InformationChooser:
             pool = pool.turned
         # Nearly sure, it tests itself: what is asked last is what would change the recommendation if an answer were wrong.
         confirming = state.content_in_row > 0
-        doubts = belief.chance_wrong(state.differences, state.kinds)
-        questionable = np.flatnonzero(doubts > (REPEATED if confirming else QUESTIONABLE))
+        questionable = np.flatnonzero(state.chance_wrong(belief) > (REPEATED if confirming else QUESTIONABLE))
         pool = self._with_questionable(state, pool, questionable)
         answers = belief.answers(pool.differences)
-        told = information(answers, cover(belief.content(candidates, self.target)))
-        about_anything = entropy(answers.mean(axis=1)) - entropy(answers).mean(axis=0)
-        learned = told + SURPRISE * about_anything
-        value = value_of_asking(answers, regrets)
-        scores = value + TIE_BREAK * learned if confirming else learned + VALUE * value
+        labels = cover(belief.content(candidates, self.target))
+        learned, scores = _judged(answers, labels, regrets, confirming)
         fresh = self._not_asked(state, pool, questionable)
+        menus = offer(self.questions, numbers, candidates, belief)
+        if menus is not None:
+            chances = menus.with_lapses(belief.lapse)
+            judged = _judged(chances, labels, regrets, confirming)
+            menu = self._menu(state, menus, *judged, least=float(scores[fresh].max(initial=0.0)))
+            if menu is not None:
+                return menu
         if not fresh.any() or learned[fresh].max() < WORTHLESS:
             return None
         return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
 
+    def _menu(self, state: State, menus: Offer, learned: Vector, scores: Vector, least: float) -> Menu | None:
+        """Return the menu that is worth most, unless a pair, which is worth ``least``, is worth nearly as much."""
+        done = state.unanswered | {members(given.question) for given in state.answers}
+        fresh = menus.fresh(state.candidates, done)
+        if not fresh.any() or learned[fresh].max() < WORTHLESS or NEARLY * scores[fresh].max() <= least:
+            return None
+        return menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+
     def _with_questionable(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> Pool:
-        """Return the pool with the questions of questionable answers added, the other way round."""
-        questions = [state.answers[i].question for i in questionable]
-        again = [Question(q.second, q.first) for q in questions if q.key not in state.foreign]
+        """Return the pool with the questions of questionable answers added, the other way round; of a menu, its two ends."""
+        again = [two for i in questionable if (two := asked_again(state, int(i))) is not None]
         if not again:
             return pool
         differences = np.array([q.difference[state.candidates.relevant] for q in again])
@@ -139,8 +161,41 @@ class InformationChooser:
         asked = [given.question for given in state.answers]
         keys = {question.key for question in asked}
         again = set(questionable.tolist()) - {len(asked) - 1}
-        settled = state.unanswered | {q.pair for i, q in enumerate(asked) if i not in again}
+        settled = state.unanswered | {members(q) for i, q in enumerate(asked) if i not in again}
+        just_now = asked_again(state, len(asked) - 1) if asked else None
+        settled |= set() if just_now is None else {just_now.pair}
         return np.array([q.key not in keys and q.pair not in settled for q in pool.questions], dtype=bool)
+
+
+def _judged(
+    answers: NDArray[np.float64], labels: NDArray[np.int64], regrets: Matrix, confirming: bool
+) -> tuple[Vector, Vector]:
+    """Return how many bits each question tells that count, and what it is worth to ask it.
+
+    ``answers[A, M, Q]``: how likely each particle is to give each answer.
+    """
+    about_anything = entropy(answers.mean(axis=1)) - entropy(answers).mean(axis=0)
+    learned = information(answers, labels) + SURPRISE * about_anything
+    value = value_of_asking(answers, regrets)
+    return learned, value + TIE_BREAK * learned if confirming else learned + VALUE * value
+
+
+def asked_again(state: State, number: int) -> Question | None:
+    """Return the pair by which an answer is asked about again: the other way round, or the two ends of a choice."""
+    given = state.answers[number]
+    if given.question.key in state.foreign:
+        return None
+    if isinstance(given.question, Question):
+        return Question(given.question.second, given.question.first)
+    if (
+        not isinstance(given.question, Menu)
+        or isinstance(given.answer, Answer)
+        or given.answer.best is None
+        or given.answer.worst is None
+    ):
+        return None
+    alternatives = given.question.alternatives
+    return Question(alternatives[given.answer.worst], alternatives[given.answer.best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +211,7 @@ class Careful:
     @property
     def identity(self) -> Hashable:
         """What tells this approach with its settings from others."""
-        return "careful", self.chooser.target, self.chooser.lotteries, self.seed, self.prior
+        return "careful", self.chooser, self.seed, self.prior
 
     def begin(self) -> State:
         """Return the state before any reply."""
@@ -168,8 +223,8 @@ class Careful:
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
-        belief = state.belief.given(state.differences, state.kinds)
-        consistent = _trusted(state, belief.chance_wrong(state.differences, state.kinds))
+        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]))
+        consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
             # Regrets are against the candidates. Before they count, the own optimum of many particles is looked up.
@@ -189,7 +244,7 @@ class Careful:
             return Reason.PROBABLY_EITHER
         return Reason.NOT_SURER if len(state.answers) >= state.enough else None
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         return self.chooser.choose(state)
 
@@ -221,7 +276,8 @@ class Careful:
     def _expected_left(self, state: State) -> float:
         """Return about how many questions are still to come."""
         most = max(1.0, np.ceil(state.enough) - len(state.answers))
-        return float(min(LEFT_AT_LEAST + LEFT_PER_BIT * self._open_bits(state), most))
+        least, per_bit = LEFT[self.chooser.questions]
+        return float(min(least + per_bit * self._open_bits(state), most))
 
     def _what_holds(self, state: State, made: Recommendation, reason: Reason) -> Reason:
         """Return what can be said of the recommendation: something very likely, or probable, or else why the asking ended."""

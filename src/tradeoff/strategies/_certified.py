@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from tradeoff.model import Question, Reason, Recommendation
+from tradeoff.menus import AnyQuestion, checked_questions
+from tradeoff.model import Reason, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
 from tradeoff.strategies.belief import Belief
@@ -20,13 +21,17 @@ EXACT = Answering(lapse=(1e-6, 1e-6))
 EQUALITY = 1e-9
 
 
-def certified(problem: Problem, *, target: float = 0.01, lotteries: bool = False, seed: int = 0) -> Strategy:
+def certified(
+    problem: Problem, *, target: float = 0.01, lotteries: bool = False, questions: str = "pairs", seed: int = 0
+) -> Strategy:
     """Return the strategy for people whose answers are always right; it stops at a certified relative regret.
 
-    ``lotteries`` allows questions about an alternative that comes only with some probability.
+    ``lotteries`` allows questions about an alternative that comes only with some probability. ``questions`` is one of
+    ``tradeoff.menus.QUESTIONS``; with menus, a pair is still asked where it brings the proof forward as much.
     """
     check_settings(problem, target)
-    return elicit(Certified(problem, Certifier.of(problem), ProofChooser(target, lotteries), seed))
+    chooser = ProofChooser(target, lotteries, checked_questions(questions))
+    return elicit(Certified(problem, Certifier.of(problem), chooser, seed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +46,7 @@ class Certified:
     @property
     def identity(self) -> Hashable:
         """What tells this approach with its settings from others."""
-        return "certified", self.chooser.target, self.chooser.lotteries, self.seed
+        return "certified", self.chooser, self.seed
 
     def begin(self) -> State:
         """Return the state before any reply."""
@@ -53,7 +58,7 @@ class Certified:
         state = replace(state, consistent=state.consistent.given(newest))
         if state.consistent.empty:
             return state
-        belief = state.belief.given(state.differences, state.kinds)
+        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]))
         certificate, candidates = certify(self.certifier, belief, state.consistent, state.candidates)
         return replace(state, belief=belief, certificate=certificate, candidates=candidates)
 
@@ -70,7 +75,7 @@ class Certified:
             return Reason.INEXACT
         return None
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         return self.chooser.choose(state)
 

@@ -253,7 +253,7 @@ class _Elicitation:
             lambda: self.recommend("stopped before everything was asked", complete=False),
             1 + more + self.later,
         )
-        if reply is not None:
+        if isinstance(reply, Answer):
             self.distinguished |= reply is not Answer.SAME
             self.answers.append((question, reply))
         return reply

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, Statement, comparisons
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 # What a strategy receives: an answer, or None for "skip": nothing was said, and something else should be asked.
-Reply: TypeAlias = Answer | None
+Reply: TypeAlias = AnyAnswer | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Step:
     same answers were given before.
     """
 
-    question: Question
+    question: AnyQuestion
     recommend: Callable[[], Recommendation]
     left: int | None = None
     knows: Callable[[Reply], bool] = lambda reply: False
@@ -36,12 +37,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ForeignAnswer:
-    """A reply to a question that another version of the strategy asked, instead of a reply to the one being asked.
+    """A reply to a question that another version of the strategy asked, or a statement, instead of a reply to the one asked.
 
     Only strategies that can use any answer are sent one (``StrategySpec.accepts_foreign_answers``).
     """
 
-    question: Question
+    question: Occasion
     reply: Reply
 
 
@@ -58,7 +59,9 @@ ROUNDING = 1e-12
 def without_identical(inner: Strategy) -> Strategy:
     """Yield the inner strategy's steps, except that two identical alternatives are answered "about equal" unasked."""
 
-    def known(question: Question) -> Answer | None:
+    def known(question: AnyQuestion) -> Answer | None:
+        if not isinstance(question, Question):
+            return None
         return Answer.SAME if np.abs(question.difference).max(initial=0.0) <= IDENTICAL else None
 
     return (yield from _answering(inner, known, lambda question, answer: None))
@@ -73,8 +76,8 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
     # Gains are at most 1, so a precision of |w| makes everything about equal: no person's can be larger.
     cone = Cone.orthant(dimensions, 1.0)
 
-    def known(question: Question) -> Answer | None:
-        if cone.empty:
+    def known(question: AnyQuestion) -> Answer | None:
+        if cone.empty or not isinstance(question, Question):  # what is known of a menu is seldom all of it
             return None
         difference = question.difference
         low, upper = cone.bounds(np.append(difference, -1.0))
@@ -85,15 +88,17 @@ def without_implied(inner: Strategy, dimensions: int) -> Strategy:
             return Answer.SECOND
         return Answer.SAME if upper <= ROUNDING and lower >= -ROUNDING else None
 
-    def learn(question: Question, answer: Answer) -> None:
+    def learn(question: Occasion, answer: AnyAnswer) -> None:
         nonlocal cone
-        cone = cone.add(half_spaces(question.difference, answer.sign), len(cone.labels))
+        cone = cone.add(half_spaces(*comparisons(question, answer)), len(cone.labels))
 
     return (yield from _answering(inner, known, learn))
 
 
 def _answering(
-    inner: Strategy, known: Callable[[Question], Answer | None], learn: Callable[[Question, Answer], None]
+    inner: Strategy,
+    known: Callable[[AnyQuestion], Answer | None],
+    learn: Callable[[Occasion, AnyAnswer], None],
 ) -> Strategy:
     """Yield the steps whose answer is not known, and pass what is answered to ``learn``."""
     try:
@@ -134,7 +139,8 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
                 )
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
             reply = yield replace(step, recommend=now(step), left=left)
-            asked += 1  # skips count too, so an interview in which everything is skipped still ends
+            # Skips count too, so that an interview in which everything is skipped still ends. Only what was asked counts.
+            asked += not (isinstance(reply, ForeignAnswer) and isinstance(reply.question, Statement))
             step = inner.send(reply)
     except StopIteration as end:
         final: Recommendation = end.value

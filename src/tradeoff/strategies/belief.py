@@ -65,7 +65,7 @@ class Belief:
         return Particles(self.weights, self.precision, self.noise, self.lapse, self.since)
 
     def given(self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1) -> Belief:
-        """Return the belief after ``new`` more answers; all answers are given, the new ones last."""
+        """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last."""
         random = deepcopy(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
@@ -101,7 +101,7 @@ class Belief:
         return result
 
     def chance_wrong(self, differences: Matrix, kinds: NDArray[np.int64]) -> Vector:
-        """Return for each answer how likely it is not what the person means."""
+        """Return for each comparison how likely it is not what the person means."""
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeoff.model import Matrix, Vector
+from tradeoff.model import Matrix
 from tradeoff.strategies.polytope import Cone, half_spaces
 
-# An answer as a label, the difference of the gains, and +1, 0 or -1.
-LabelledAnswer = tuple[int, Vector, int]
+# An answer as a label, and what it says: differences of gains [q, d], and how each comparison came out.
+LabelledAnswer = tuple[int, Matrix, NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,9 @@ class ConsistentSet:
         found = [np.zeros((0, self.cone.d + 1))]
         before = ConsistentSet.everything(self.cone.d, limit)
         for position, (label, difference, kind) in enumerate(answers):
-            for row in half_spaces(difference, kind):  # "about equal" can be wrong in either direction
+            for row in half_spaces(
+                difference, kind
+            ):  # "about equal" can be wrong in either direction, a choice in any place
                 opposite = before.cut(-row, label).given(answers[position + 1 :])
                 if not opposite.empty:
                     found.append(opposite.rays)

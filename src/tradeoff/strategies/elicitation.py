@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Answer, Matrix, Question, Reason, Recommendation, Vector
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, comparisons, members
+from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
 from tradeoff.strategies.basis import bases_of
@@ -42,8 +43,8 @@ DIFFERENT = 0.02
 class Answered(NamedTuple):
     """An answer, and where it stands among all questions put, skipped ones included."""
 
-    question: Question
-    answer: Answer
+    question: Occasion
+    answer: AnyAnswer
     ordinal: int
 
 
@@ -52,7 +53,7 @@ class State:
     """What is known after some replies; the same replies always lead to the same state."""
 
     answers: tuple[Answered, ...]
-    unanswered: frozenset[frozenset[bytes]]  # pairs that were skipped, which are not asked about again
+    unanswered: frozenset[frozenset[bytes]]  # pairs and menus that were skipped, which are not asked about again
     foreign: frozenset[bytes]  # keys of questions of other versions, which cannot be shown again
     candidates: Candidates
     belief: Belief
@@ -62,20 +63,36 @@ class State:
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
 
     @cached_property
-    def differences(self) -> Matrix:
-        """The differences of gains [q, d] that were answered."""
+    def said(self) -> list[tuple[Matrix, NDArray[np.int64]]]:
+        """What each answer says: the differences of gains [q, d] that it compares, and how each comparison came out."""
         relevant = self.candidates.relevant
-        found = np.array([given.question.difference[relevant] for given in self.answers])
-        return found.reshape(-1, len(relevant))
+        found = (comparisons(given.question, given.answer) for given in self.answers)
+        return [(differences[:, relevant], kinds) for differences, kinds in found]
+
+    @cached_property
+    def differences(self) -> Matrix:
+        """The differences of gains of all comparisons [q, d], answer by answer."""
+        return np.vstack([np.zeros((0, len(self.candidates.relevant))), *(differences for differences, _ in self.said)])
 
     @cached_property
     def kinds(self) -> NDArray[np.int64]:
-        """The answers as +1, 0 and -1."""
-        return np.array([given.answer.sign for given in self.answers], dtype=np.int64)
+        """How each comparison came out, as ``half_spaces`` has it."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *(kinds for _, kinds in self.said)])
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """Which answer each comparison belongs to."""
+        return np.repeat(np.arange(len(self.said)), [len(kinds) for _, kinds in self.said])
+
+    def chance_wrong(self, belief: Belief) -> Vector:
+        """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
+        wrong = np.zeros(len(self.answers))
+        np.maximum.at(wrong, self.owners, belief.chance_wrong(self.differences, self.kinds))
+        return wrong
 
     def labelled(self, which: range | list[int]) -> list[LabelledAnswer]:
         """Return some answers, each with its index for a label."""
-        return [(i, self.differences[i], int(self.kinds[i])) for i in which]
+        return [(i, *self.said[i]) for i in which]
 
 
 class Approach(Protocol):
@@ -98,7 +115,7 @@ class Approach(Protocol):
     def reason_to_stop(self, state: State) -> Reason | None:
         """Return why to stop here, or None to go on."""
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
 
     def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
@@ -111,7 +128,7 @@ class Turn:
 
     key: bytes
     state: State
-    next: Question | Recommendation
+    next: AnyQuestion | Recommendation
 
 
 def check_settings(problem: Problem, target: float) -> None:
@@ -144,7 +161,7 @@ def elicit(approach: Approach) -> Strategy:
                 cache.keep(key, found)
             return found
 
-        def knows(reply: Reply, here: Turn = here, question: Question = question) -> bool:
+        def knows(reply: Reply, here: Turn = here, question: AnyQuestion = question) -> bool:
             return cache.state(_key_after(here, question, reply, foreign=False)) is not None
 
         reply = yield Step(question, so_far, left, knows)
@@ -172,7 +189,7 @@ def _turn_after(approach: Approach, turn: Turn, given: ForeignAnswer, foreign: b
     if foreign:
         state = replace(state, foreign=state.foreign | {given.question.key})
     if given.reply is None:
-        state = replace(state, unanswered=state.unanswered | {given.question.pair})
+        state = replace(state, unanswered=state.unanswered | {members(given.question)})
     else:
         answered = Answered(given.question, given.reply, ordinal)
         state = approach.learn(replace(state, answers=(*state.answers, answered)))
@@ -192,9 +209,9 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
     return turn
 
 
-def _key_after(turn: Turn, question: Question, reply: Reply, foreign: bool) -> bytes:
+def _key_after(turn: Turn, question: Occasion, reply: Reply, foreign: bool) -> bytes:
     """Return what tells the state after this reply from all others."""
-    said = b"skip" if reply is None else reply.value.encode()
+    said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
     foreign = foreign or question.key in turn.state.foreign
     return hashlib.sha256(turn.key + question.key + said + (b"/foreign" if foreign else b"")).digest()
 
@@ -266,7 +283,7 @@ def recommendation(
 
 def _estimate(state: State) -> Vector:
     """Return the weights of a person who fits the trusted answers: so they lie in the band that is stated."""
-    trusted = sorted(state.consistent.trusted)
+    trusted = np.isin(state.owners, sorted(state.consistent.trusted))
     belief = state.belief
     fits = consistent(belief.weights, belief.precision, state.differences[trusted], state.kinds[trusted]).all(axis=1)
     result: Vector = (belief.weights[fits] if fits.any() else state.certificate.rays).mean(axis=0)

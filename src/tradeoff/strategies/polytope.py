@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
+from tradeoff.menus import NOT_WORSE, OTHER_PREFERRED, PREFERRED, SAME
 from tradeoff.strategies.rays import RAY_LIMIT, TOUCH, Skeleton, TooManyRays, distinct
 
 __all__ = ["RAY_LIMIT", "TOUCH", "Cone", "TooManyRays", "checked_answers", "half_spaces"]
@@ -25,6 +26,7 @@ __all__ = ["RAY_LIMIT", "TOUCH", "Cone", "TooManyRays", "checked_answers", "half
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+KINDS = (PREFERRED, OTHER_PREFERRED, SAME, NOT_WORSE)  # how a comparison can come out
 CONFLICT_SECONDS = 2.0  # how long a smallest conflict is sought; what is found by then is nearly always smallest
 LP_TOUCH = 1e-9  # TOUCH where only linear programs are affordable: HiGHS is asked for feasibility to 1e-10
 
@@ -33,26 +35,29 @@ def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
     """Return the rows a with ``a @ (w, e) >= 0`` exactly where (w, e) is consistent with the answers.
 
     ``differences[q, d]`` is the value of the first alternative minus that of the second (one answer: ``[d]``),
-    ``kinds[q]`` is +1 for "the first", -1 for "the second", 0 for "about equal", which takes two rows, put last.
+    ``kinds[q]`` is +1 for "the first", -1 for "the second", 0 for "about equal", which takes two rows, put last, and 2 where
+    the first was placed above the second in a larger question: the second is not better by more than the precision.
 
     >>> half_spaces([3.0, -1.0], -1).tolist()
     [[-3.0, 1.0, -1.0]]
-    >>> half_spaces([3.0, -1.0], 0).tolist()
-    [[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]]
+    >>> half_spaces([3.0, -1.0], 0).tolist(), half_spaces([3.0, -1.0], 2).tolist()
+    ([[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]], [[3.0, -1.0, 1.0]])
     """
     difference, kind = checked_answers(differences, kinds)
-    strict, same = kind != 0, difference[kind == 0]
-    rows = np.vstack([kind[strict, None] * difference[strict], same, -same])
-    return np.hstack([rows, np.repeat([-1.0, 1.0], [strict.sum(), 2 * len(same)])[:, None]])
+    one_row, same = kind != 0, difference[kind == 0]
+    sign = np.sign(kind[one_row])
+    rows = np.vstack([sign[:, None] * difference[one_row], same, -same])
+    margin = np.where(kind[one_row] == NOT_WORSE, 1.0, -1.0)
+    return np.hstack([rows, np.append(margin, np.ones(2 * len(same)))[:, None]])
 
 
 def checked_answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the answers as arrays, or raise an ArgumentError that says what is wrong with them."""
     difference = np.atleast_2d(np.asarray(differences, np.float64))
     kind = np.atleast_1d(np.asarray(kinds)).astype(np.int64)
-    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, (-1, 0, 1)).all():
+    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, KINDS).all():
         raise ArgumentError(
-            f"answers are differences [q, d] and as many kinds out of +1, -1 and 0; found shapes "
+            f"answers are differences [q, d] and as many kinds out of +1, -1, 0 and 2; found shapes "
             f"{difference.shape} and {kind.shape}, kinds {np.unique(kind).tolist()}"
         )
     return difference, kind

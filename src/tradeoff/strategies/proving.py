@@ -9,15 +9,18 @@ benchmarks/questions.py), one at a time, so that few questions are asked; there 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from tradeoff.menus import AnyQuestion, Menu, members
 from tradeoff.model import Answer, Matrix, Question, Vector
 from tradeoff.strategies.certifier import RAYS_AT_ONCE, least_shares
 from tradeoff.strategies.choosing import (
     ANSWERS,
+    WORST_RAYS,
     Pool,
     candidate_questions,
     contenders,
@@ -28,9 +31,13 @@ from tradeoff.strategies.choosing import (
     meant,
 )
 from tradeoff.strategies.elicitation import State
+from tradeoff.strategies.offering import offer, reply_chances
 from tradeoff.strategies.polytope import half_spaces
 
+Statement = tuple[ArrayLike, ArrayLike]  # what an answer says, as ``half_spaces`` takes it
+
 LOOK_AHEAD = 10  # questions per criterion whose answers are followed through,
+LOOK_AHEAD_MENUS = 4  # and menus, which have more replies each,
 LOOK_AHEAD_RAYS = 15_000  # fewer of them, but at least one, where the rays of all would be more than this
 USEFUL = 0.03  # bits: a question whose answer is surer than this is of no use,
 CUTS = 0.02  # unless it is expected to cut off more than this share of the excess regret
@@ -53,12 +60,16 @@ class ProofChooser:
 
     target: float
     lotteries: bool
+    questions: str = "pairs"
 
-    def choose(self, state: State) -> Question | None:
+    def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
         certificate, regrets = state.certificate, state.belief.regrets(state.candidates)
         numbers = contenders(certificate, state.belief, state.candidates, regrets, self.target)
-        question = self._choose_among(state, numbers, regrets)
+        question, score = self._choose_among(state, numbers, regrets)
+        menu = self._choose_menu(state, numbers, regrets, least=score)
+        if menu is not None:
+            return menu
         if question is None:  # look further afield before giving up
             everybody = [
                 certificate.number,
@@ -66,25 +77,27 @@ class ProofChooser:
                 *regrets.argmin(axis=1).tolist(),
                 *np.argsort(regrets.mean(axis=0), kind="stable")[:WIDE].tolist(),
             ]
-            question = self._choose_among(state, list(dict.fromkeys(everybody))[: 2 * WIDE], regrets)
+            question, _ = self._choose_among(state, list(dict.fromkeys(everybody))[: 2 * WIDE], regrets)
         return question
 
-    def _choose_among(self, state: State, numbers: list[int], regrets: Matrix) -> Question | None:
-        """Return the best question about pairs of these candidates, if any is of use."""
+    def _choose_among(self, state: State, numbers: list[int], regrets: Matrix) -> tuple[Question | None, float]:
+        """Return the best question about pairs of these candidates and its score; None if none is of use."""
         belief, candidates, certificate = state.belief, state.candidates, state.certificate
         alternatives = [candidates.alternatives[i] for i in numbers]
         pool = candidate_questions(alternatives, candidates.relevant, belief, self.lotteries)
         if not len(pool):
-            return None
+            return None, -np.inf
         answers = meant(belief, pool.differences)
         shares = answers.mean(axis=1)
         surprise = entropy(shares)
         removed = self._removed(state, pool, shares)
         useful = (surprise >= USEFUL) | (removed > CUTS)
-        done = state.unanswered | {given.question.pair for given in state.answers}  # an exact answer tells all at once
+        done = state.unanswered | {
+            members(given.question) for given in state.answers
+        }  # an exact answer tells all at once
         useful &= np.array([q.pair not in done for q in pool.questions], dtype=bool)
         if not useful.any():
-            return None
+            return None, -np.inf
         told = information(answers.astype(float), cover(regrets <= self.target / 2 + 1e-12)) + SURPRISE * surprise
         sure = np.quantile(regrets[:, certificate.number], 0.95) <= self.target / 2
         ahead = max(1, min(LOOK_AHEAD, LOOK_AHEAD_RAYS // len(certificate.rays)))
@@ -100,11 +113,48 @@ class ProofChooser:
         recent = [given.answer for given in state.answers[-STALL:]]
         stalled = len(recent) == STALL and all(answer is Answer.SAME for answer in recent)
         for i in sorted(shortlist):
-            after = self._expected_unproved(state, pool.differences[i], shares[:, i], before)
+            said = [(pool.differences[i], answer.sign) for answer in ANSWERS]
+            after = self._expected_unproved(state, said, shares[:, i], before)
             scores[i] = 1 - after / before + SURPRISE_IN_PROOF * surprise[i] + (0.0 if sure else INFORMATION * told[i])
             if stalled:
                 scores[i] -= STALL_PENALTY * shares[1, i]
-        return pool.questions[easiest(scores, pool, belief, allowed=scores > -np.inf, nearly=NEARLY)]
+        chosen = easiest(scores, pool, belief, allowed=scores > -np.inf, nearly=NEARLY)
+        return pool.questions[chosen], float(scores[chosen])
+
+    def _choose_menu(self, state: State, numbers: list[int], regrets: Matrix, least: float) -> Menu | None:
+        """Return the menu that brings the proof forward most; None if that is not more than a pair of score ``least`` does."""
+        belief, candidates, certificate = state.belief, state.candidates, state.certificate
+        menus = offer(self.questions, numbers, candidates, belief)
+        if menus is None:
+            return None
+        shares, surprise = menus.chances.mean(axis=1), menus.surprise(menus.chances)
+        worst = np.argsort(-certificate.regrets, kind="stable")[:WORST_RAYS]
+        excess = np.maximum(certificate.regrets[worst] - MARGIN * self.target, 0.0)
+        worth = certificate.worth[worst][:, menus.numbers]
+        stays = reply_chances(worth, certificate.precision[worst] + 1e-9, menus.asks) > 0
+        kept = np.einsum("aq,r,arq->q", shares, excess, stays.astype(np.float64), optimize=True)
+        removed = 1 - kept / max(float(excess.sum()), 1e-12)
+        done = state.unanswered | {members(given.question) for given in state.answers}
+        useful = ((surprise >= USEFUL) | (removed > CUTS)) & menus.fresh(candidates, done)
+        if not useful.any():
+            return None
+        labels = cover(regrets <= self.target / 2 + 1e-12)
+        told = information(menus.chances, labels) + SURPRISE * surprise
+        sure = np.quantile(regrets[:, certificate.number], 0.95) <= self.target / 2
+        ahead = max(1, min(LOOK_AHEAD_MENUS, LOOK_AHEAD_RAYS // len(certificate.rays)))
+        cutting = removed + SURPRISE_IN_CUTS * surprise
+        before = max(self._unproved(state, certificate.rays), 1e-12)
+        scores = np.full(len(menus), -np.inf)
+        for ranked_by in [cutting] if sure else [cutting, told]:
+            for i in np.argsort(-np.where(useful, ranked_by, -np.inf), kind="stable")[:ahead].tolist():
+                if useful[i] and scores[i] == -np.inf:
+                    said = [menus.statement(i, reply, candidates) for reply in menus.replies]
+                    after = self._expected_unproved(state, said, shares[:, i], before)
+                    scores[i] = 1 - after / before + SURPRISE_IN_PROOF * surprise[i]
+                    scores[i] += 0.0 if sure else INFORMATION * told[i]
+        if scores.max() <= least:
+            return None
+        return menus.menu(int(scores.argmax()), candidates)
 
     def _removed(self, state: State, pool: Pool, shares: NDArray[np.float64]) -> Vector:
         """Return the expected share of the bad rays' excess regret that the answer to each question cuts off."""
@@ -117,14 +167,14 @@ class ProofChooser:
         result: Vector = 1 - kept / max(float(excess.sum()), 1e-12)
         return result
 
-    def _expected_unproved(self, state: State, difference: Vector, shares: Vector, before: float) -> float:
-        """Return how much will be left to prove after a question, on average over its answers."""
+    def _expected_unproved(self, state: State, said: Sequence[Statement], shares: Vector, before: float) -> float:
+        """Return how much will be left to prove after a question, on average over what its answers say."""
         after = 0.0
-        for answer, share in zip(ANSWERS, shares, strict=True):
+        for statement, share in zip(said, shares, strict=True):
             if share < UNLIKELY:
                 after += share * before
                 continue
-            smaller = state.consistent.listed.add(half_spaces(difference, answer.sign), -1)
+            smaller = state.consistent.listed.add(half_spaces(*statement), -1)
             if not smaller.has_rays:
                 after += share * before
             elif not smaller.empty:

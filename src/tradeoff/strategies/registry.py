@@ -31,6 +31,7 @@ class StrategySpec:
     - ``make(problem, **options)`` returns the generator.
     - ``seeded``: it takes a ``seed``; studies and the command line give it theirs.
     - ``accepts_foreign_answers``: it can be sent a ``ForeignAnswer``, so that logs of older versions can be resumed.
+    - ``menus``: it takes ``questions``, and can ask about more than two alternatives at once.
     - ``skip_implied(options)``: whether questions whose answer follows from earlier ones are left out by default.
     - ``fewer(options)``: an option, such as "basis=spanner", with which it asks fewer questions than with these; or "".
     - ``prepare(problem, options)`` works out what all people who are asked about the problem share.
@@ -39,6 +40,7 @@ class StrategySpec:
     make: Callable[..., Strategy]
     seeded: bool = False
     accepts_foreign_answers: bool = False
+    menus: bool = False
     skip_implied: Callable[[Options], bool] = lambda options: False
     fewer: Callable[[Options], str] = lambda options: ""
     prepare: Callable[[Problem, Options], None] = lambda problem, options: None
@@ -48,8 +50,8 @@ class StrategySpec:
 AnyStrategy: TypeAlias = str | StrategySpec | Callable[..., Strategy]
 
 BUILT_IN: dict[str, StrategySpec] = {
-    "careful": StrategySpec(careful, seeded=True, accepts_foreign_answers=True),
-    "certified": StrategySpec(certified, seeded=True, accepts_foreign_answers=True),
+    "careful": StrategySpec(careful, seeded=True, accepts_foreign_answers=True, menus=True),
+    "certified": StrategySpec(certified, seeded=True, accepts_foreign_answers=True, menus=True),
     # The paper's own basis asks what the pseudo-code asks; a spanner has no pseudo-code to be true to.
     "paper": StrategySpec(
         paper,

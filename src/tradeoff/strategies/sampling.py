@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
 from tradeoff.kernels.walk import FLOOR, mover
+from tradeoff.menus import NOT_WORSE
 from tradeoff.strategies.polytope import checked_answers
 
 __all__ = [
@@ -32,7 +33,6 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 SPARSE = 0.3  # the Dirichlet parameter of the half of the usual prior that expects few objectives to matter
-PLACED = 2  # the kind of a comparison in which one had to be placed above the other
 NO_NOISE = 1e-9  # a noise scale at which nobody errs
 
 
@@ -118,7 +118,8 @@ def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike,
     difference, kind = checked_answers(differences, kinds)
     gain = np.asarray(weights, np.float64) @ difference.T
     least = np.asarray(precision, np.float64)[:, None]
-    return np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
+    fits = np.where(kind == 0, np.abs(gain) <= least, gain * kind >= least)
+    return np.where(kind == NOT_WORSE, gain >= -least, fits)
 
 
 def chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
@@ -143,7 +144,9 @@ def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLik
     difference, kind = checked_answers(differences, kinds)
     said = chances(particles, difference)
     placed = (1 - particles.lapse[:, None]) * (said[0] - said[2]) / (1 - 1.5 * particles.lapse[:, None])
-    likelihood = np.where(kind == PLACED, (1 + placed) / 2, np.choose(np.where(kind == PLACED, 0, 1 - kind), said))
+    likelihood = np.where(
+        kind == NOT_WORSE, (1 + placed) / 2, np.choose(np.where(kind == NOT_WORSE, 0, 1 - kind), said)
+    )
     result: Matrix = np.log(likelihood)
     return result
 

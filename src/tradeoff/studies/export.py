@@ -10,13 +10,15 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError, StoreError
-from tradeoff.log import Asked, Event, Given, Header, LogState, fold, word
+from tradeoff.log import Asked, Event, Given, Header, LogState, MenuAsked, Stated, fold, word
+from tradeoff.menus import QUESTIONS
 from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
 
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
 Format = Literal["csv", "jsonl", "parquet"]
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 Row = dict[str, Any]
+PLACES = ("first", "second", "third", "fourth")  # the alternatives of a question
 
 README = """Data of the study {name!r}.
 
 answers.{format}        one row per answer, skip and attention check; gains (0 is the reference, 1 the best attainable)
-                   and outcomes (in units) of both alternatives, which was shown on the left, and whether it was taken back
+                   and outcomes (in units) of the alternatives, which of two was shown on the left, in which order a menu of
+                   more was shown, what was answered (by number: "2 > 1, 3 > 4") and chosen (by place), and whether it was
+                   taken back
 participants.{format}   one row per person
 events.jsonl       every event of every person, in order, with their number: Interview.resume replays them
 study.json         strategy, settings, texts and seed
@@ -70,23 +75,31 @@ def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Eve
     return {number: log for number in states if not isinstance(log := every[number - 1], DamagedError)}
 
 
-def answer_rows(problem: AnyProblem, logs: Mapping[str, Log]) -> list[Row]:
-    """Return one row per answer, skip and check of every participant whose log can be read, in order."""
+def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2) -> list[Row]:
+    """Return one row per answer, skip and check of every participant whose log can be read, in order.
+
+    Every row has columns for ``most`` alternatives, or for as many as the largest question had.
+    """
+    states = folded(problem, logs)[0]
+    menus = [one.shown for state in states.values() for one in state.given if isinstance(one.shown, MenuAsked)]
+    most = max([most, *(len(menu.alternatives) for menu in menus)])
     return [
-        _answer(problem, number, ordinal, given)
-        for number, state in folded(problem, logs)[0].items()
+        _answer(problem, number, ordinal, given, most)
+        for number, state in states.items()
         for ordinal, given in enumerate(state.given, start=1)
     ]
 
 
-def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given) -> Row:
+def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int) -> Row:
     shown = given.shown
     row: Row = {
         "participant": participant,
         "place": ordinal,
-        "kind": given.check or "question",
+        "kind": given.check or ("statement" if isinstance(shown, Stated) else "question"),
         "number": given.number,
-        "left": shown.left,
+        "asks": shown.asks if isinstance(shown, MenuAsked) else None if isinstance(shown, Stated) else "pair",
+        "left": None if isinstance(shown, MenuAsked | Stated) else shown.left,
+        "order": " ".join(str(number + 1) for number in shown.order) if isinstance(shown, MenuAsked) else None,
         "answer": word(given.reply),
         "chosen": given.said,
         "retracted": given.retracted,
@@ -94,11 +107,16 @@ def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given) -
         "answered": given.at.isoformat(),
         "seconds": round(given.seconds, 3),
     }
-    for side, gains in (("first", shown.first), ("second", shown.second)):
-        outcome = problem.outcome(np.array(gains))
+    alternatives: tuple[tuple[float, ...], ...] = ()  # a statement is about none
+    if isinstance(shown, MenuAsked):
+        alternatives = shown.alternatives
+    elif not isinstance(shown, Stated):
+        alternatives = (shown.first, shown.second)
+    for side, gains in zip_longest(PLACES[:most], alternatives):
+        outcome = None if gains is None else problem.outcome(np.array(gains))
         for j, objective in enumerate(problem.objectives):
-            row[f"{side} gain {objective.name}"] = gains[j]
-            row[f"{side} {objective.name}"] = float(outcome[j])
+            row[f"{side} gain {objective.name}"] = gains and gains[j]
+            row[f"{side} {objective.name}"] = None if outcome is None else float(outcome[j])
     return row
 
 
@@ -184,12 +202,17 @@ def without_formulas(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
-def columns_of(problem: AnyProblem) -> tuple[list[str], list[str]]:
+def largest_question(study: Study) -> int:
+    """Return how many alternatives the largest question of a study has."""
+    return QUESTIONS.get(study.settings.get("questions", "pairs"), (2, ""))[0]
+
+
+def columns_of(problem: AnyProblem, most: int = 2) -> tuple[list[str], list[str]]:
     """Return the column names of both tables, which an empty table needs too."""
     nothing, time = (0.0,) * len(problem.objectives), datetime.fromtimestamp(0, UTC)
     given = Given(shown=Asked(number=1, first=nothing, second=nothing, at=time), reply=None, at=time)
     empty = LogState(Header(problem="", strategy="", settings={}, at=time))
-    return list(_answer(problem, 1, 1, given)), list(_participant(problem, 1, empty))
+    return list(_answer(problem, 1, 1, given, most)), list(_participant(problem, 1, empty))
 
 
 def files_of(
@@ -198,10 +221,11 @@ def files_of(
     """Return the files of an export by name; calling one returns its content."""
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
-    answers, participants = columns_of(problem)
+    most = largest_question(study)
+    answers, participants = columns_of(problem, most)
     public = {key: value for key, value in asdict(study).items() if key != "admin"}
     files: dict[str, Callable[[], bytes]] = {
-        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs), answers, format),
+        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
         "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),

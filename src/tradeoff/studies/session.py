@@ -22,11 +22,15 @@ from tradeoff.log import (
     Ended,
     Event,
     LogState,
+    MenuAsked,
+    PairReply,
     Reply,
     Shown,
+    ShownMenu,
     Side,
     side_of,
 )
+from tradeoff.menus import Choice, Menu, Occasion, Statement
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.studies.checks import dominated_pair
@@ -44,6 +48,13 @@ class Prompt(Shown):
 
     turn: int
     check: CheckKind | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MenuPrompt(ShownMenu):
+    """A menu put to a person, and its turn; attention checks are pairs."""
+
+    turn: int
 
 
 def nowhere() -> None:
@@ -77,16 +88,16 @@ class Session:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(self) -> Prompt | None:
-        """Return the current question and log that it was shown; None if nothing is left to ask."""
+    def ask(self) -> Prompt | MenuPrompt | None:
+        """Return the question to be answered now and log that it was shown; None when nothing is left to ask."""
         prompt = self.next()
         if prompt is None:
             self._end()
-        elif prompt.check is None:
+        elif isinstance(prompt, MenuPrompt) or prompt.check is None:
             self.interview.ask()
         elif not isinstance(self.state.shown, CheckShown):
             question = prompt.question
-            expected = Answer.FIRST if prompt.check == "dominated" else self._repeated()[2]
+            expected = Answer.FIRST if prompt.check == "dominated" else self._repeated()[1]
             self.interview.record(
                 CheckShown(
                     check=prompt.check,
@@ -100,19 +111,22 @@ class Session:
         self.keep()
         return prompt
 
-    def next(self) -> Prompt | None:
-        """Return the current question without logging anything."""
+    def next(self) -> Prompt | MenuPrompt | None:
+        """Return the question to be answered now without logging anything."""
         check = self._due()
         if check is not None:
             return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
         found = self.interview.next()
+        if isinstance(found, ShownMenu):
+            return MenuPrompt(found.question, found.order, turn=self.turn)
         return None if found is None else Prompt(found.question, found.left, found.again, turn=self.turn)
 
     def _due(self) -> CheckKind | None:
         """Return the check that is due now, if any."""
         if not self.checks:
             return None
-        answered, done = len(self.interview.answers), {one.check for one in self.state.standing}
+        answered = sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers)
+        done = {one.check for one in self.state.standing}
         if not answered:
             return None
         if "dominated" not in done and (answered >= DOMINATED_AFTER or self.interview.finished):
@@ -123,26 +137,34 @@ class Session:
 
     def _check_question(self, check: CheckKind) -> Question:
         if check == "repeat":
-            return self._repeated()[1]
+            return self._repeated()[0]
         if self._pair is None:
             with self.interview.thinking():
                 self._pair = dominated_pair(self.interview.problem)
         return self._pair
 
     def _repeatable(self) -> list[Record]:
-        """Return the answers whose questions can be shown again."""
-        return [record for record in self.interview.answers if self.interview.can_show(record[0])]
+        """Return the answers that can be checked: a pair that can be shown again, or a menu whose two ends were named."""
+        shown = [record for record in self.interview.answers if self.interview.can_show(record[0])]
+        return [record for record in shown if isinstance(record[1], Question) or _ends(record) is not None]
 
-    def _repeated(self) -> Record:
-        """Return the answer whose question is repeated: the first with a preference, or else the first."""
+    def _repeated(self) -> tuple[Question, PairReply, Side]:
+        """Return the pair that is repeated, the answer that was given, and which is A now: the first that preferred something.
+
+        Of a menu, its best and its worst are compared: between those a person has noticed a difference.
+        """
         shown = self._repeatable()
         given = [record for record in shown if record[2] is not None] or shown
-        return next((record for record in given if record[2] is not Answer.SAME), given[0])
+        record = next((record for record in given if record[2] is not Answer.SAME), given[0])
+        number, question, reply = record
+        ends = _ends(record)
+        if ends is not None:
+            return ends, Answer.FIRST, side_of(self.interview.sides, ends)
+        assert isinstance(question, Question) and (reply is None or isinstance(reply, Answer))
+        return question, reply, "second" if self.interview.sides_shown()[number] == "first" else "first"
 
     def _check_side(self, check: CheckKind) -> Side:
-        if check == "repeat":
-            return "second" if self.interview.sides_shown()[self._repeated()[0]] == "first" else "first"
-        return side_of(self.interview.sides, self._check_question(check))
+        return self._repeated()[2] if check == "repeat" else side_of(self.interview.sides, self._check_question(check))
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
@@ -153,6 +175,10 @@ class Session:
         """
         shown = self.shown(turn)
         if isinstance(shown, CheckShown):
+            if isinstance(reply, Choice):
+                raise ArgumentError(
+                    "two alternatives are being compared; answer with one of them, or that they are about equal"
+                )
             self.interview.record(CheckAnswered(check=shown.check, answer=reply, at=self.interview.now()))
         elif reply is None:
             self.interview.skip()
@@ -160,7 +186,12 @@ class Session:
             self.interview.tell(reply)
         self.keep()
 
-    def shown(self, turn: int) -> Asked | CheckShown:
+    def know(self, said: str) -> None:
+        """Record what the person says without being asked; it is undone like an answer."""
+        self.interview.know(said)
+        self.keep()
+
+    def shown(self, turn: int) -> Asked | MenuAsked | CheckShown:
         """Return what was shown in a turn; raise a TurnError if the turn is over or was not asked."""
         if turn != self.turn:
             raise TurnError(
@@ -242,11 +273,11 @@ class Session:
         """What is recommended now."""
         return self.interview.recommendation
 
-    def history(self) -> list[tuple[int, Question, Reply, Side]]:
-        """Return the answers not taken back, without checks, in the order given, each with the side shown first."""
+    def history(self) -> list[tuple[int, Occasion, Reply, Side | tuple[int, ...]]]:
+        """Return the answers that stand, without checks, in the order they were given, with what was shown where."""
         sides = self.interview.sides_shown()
         standing = sorted(self.interview.answers, key=lambda record: record[0])
-        return [(number, question, reply, sides[number]) for number, question, reply in standing]
+        return [(number, question, reply, sides.get(number, "first")) for number, question, reply in standing]
 
     def _end(self) -> None:
         """Log the end and the recommendation, once."""
@@ -264,3 +295,11 @@ class Session:
                 at=self.interview.now(),
             )
         )
+
+
+def _ends(record: Record) -> Question | None:
+    """Return the best and the worst of a menu as a pair, if both were named."""
+    _, question, reply = record
+    if not isinstance(question, Menu) or not isinstance(reply, Choice) or reply.best is None or reply.worst is None:
+        return None
+    return Question(question.alternatives[reply.best], question.alternatives[reply.worst])

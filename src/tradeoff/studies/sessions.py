@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tradeoff.errors import ArgumentError
-from tradeoff.log import ACTIONS, Event
-from tradeoff.model import Answer
+from tradeoff.log import ACTIONS, Event, Reply
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
 from tradeoff.studies.computing import BusyError, ComputeQueue
@@ -180,8 +179,8 @@ class Sessions:
         self._drop_if_changed(entry)
         entry.lock.release()
 
-    def answer(self, token: str, turn: int, reply: Answer | None) -> None:
-        """Record the answer (None: skipped) to the question of a turn; it is durable when this returns."""
+    def answer(self, token: str, turn: int, reply: Reply) -> None:
+        """Take an answer (None: skipped) to the question of a turn; it is durable when this returns."""
         self.do(token, lambda session: session.tell(turn, reply))
 
     def undo(self, token: str, number: int | None = None, turn: int | None = None) -> None:

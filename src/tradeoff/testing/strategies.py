@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import NOTHING, Alternative, Answer, Objective, Question, Recommendation, Reference, Vector
+from tradeoff.menus import AnyAnswer, AnyQuestion, comparisons
+from tradeoff.model import NOTHING, Alternative, Objective, Recommendation, Reference, Vector
 from tradeoff.problem import Problem, slack_of, weight_rows
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
@@ -30,7 +31,7 @@ from tradeoff.strategies.polytope import Cone, TooManyRays, half_spaces
 from tradeoff.users import LinearUser
 
 MakeProblem = Callable[[], Problem]
-Person = Callable[[Question], Reply]
+Person = Callable[[AnyQuestion], Reply]
 Optimum = Callable[[Vector], float]  # what the best alternative is worth, for weights on gains
 
 ROUNDING = 1e-9  # what a bound may be exceeded by: the rounding of sums of products
@@ -72,7 +73,7 @@ class Moment:
     """What a strategy said before a question was answered, or (without a question) at the end."""
 
     recommendation: Recommendation
-    question: Question | None
+    question: AnyQuestion | None
     left: int | None
     reply: Reply = None
 
@@ -169,7 +170,7 @@ def check_certificates(
     """
     problem = make()
     person = simulated_person(problem, seed, precision, error_rate)
-    answers: list[tuple[int, Question, Answer]] = []
+    answers: list[tuple[int, AnyQuestion, AnyAnswer]] = []
     for number, moment in enumerate(interview(strategy, problem, person, **options), start=1):
         said = moment.recommendation
         if said.regret_bound is not None:
@@ -184,13 +185,13 @@ def check_certificates(
 
 
 def worst_regret(
-    problem: Problem, answers: list[tuple[int, Question, Answer]], value: Vector, optimum: Optimum | None = None
+    problem: Problem, answers: list[tuple[int, AnyQuestion, AnyAnswer]], value: Vector, optimum: Optimum | None = None
 ) -> float | None:
     """Return the largest relative regret of a value to anybody who fits the answers; None if that cannot be said."""
     k = len(problem.objectives)
     cone = Cone.orthant(k, 1.0, limit=RAYS)
     for label, question, answer in answers:
-        cone = cone.add(half_spaces(question.difference, answer.sign), label)
+        cone = cone.add(half_spaces(*comparisons(question, answer)), label)
     try:
         weights = cone.rays[:, :-1]
     except TooManyRays:

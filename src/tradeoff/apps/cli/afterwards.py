@@ -135,7 +135,9 @@ def why_not_lines(problem: Presentable, interview: Interview, found: WhyNot, wid
     for sentence in found.sentences:
         yield from map(cell, filled(sentence.split(" "), width))
     sides = interview.sides_shown()
-    given = [as_shown(*record, sides[record[0]]) for record in sorted(interview.answers, key=lambda one: one[0])]
+    given = [
+        as_shown(*record, sides.get(record[0], "first")) for record in sorted(interview.answers, key=lambda one: one[0])
+    ]
     for line in answer_lines(problem, given):
         if line.ordinal in found.answers:
             told = f"Answer {line.ordinal}. {line.said} {'; '.join(line.differences)}"

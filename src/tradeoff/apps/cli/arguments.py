@@ -13,6 +13,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Objective, Vector
+from tradeoff.problem import Presentable
 
 # What is not an option of a strategy, and the argument or flag that each command has for it instead.
 _BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
@@ -96,3 +97,18 @@ def value_from(text: str) -> bool | int | float | str:
         with contextlib.suppress(ValueError):
             return kind(text)
     return text
+
+
+def questions_for(
+    problem: Presentable, strategy: str, settings: Mapping[str, Any], wished: str | None
+) -> dict[str, Any]:
+    """Return the setting of what questions are about: as wished, or four at a time where each is one line per objective.
+
+    A plan of many steps is told in stories, and four of those are too much to read at once.
+    """
+    from tradeoff.strategies import spec_of
+
+    if wished is not None:
+        return {"questions": wished}
+    fits = spec_of(strategy).menus and not problem.has_paths and "questions" not in settings
+    return {"questions": "best-worst-4"} if fits and not settings.get("lotteries") else {}

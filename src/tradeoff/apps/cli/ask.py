@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import KINDS, KNOW_HELP, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.log import Reply, Said, Shown
+    from tradeoff.log import Reply, Said, Shown, ShownMenu
     from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
     from tradeoff.users import LinearUser
@@ -35,8 +35,6 @@ FILE = click.Path(path_type=Path)
 KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
 POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), d (details), ? (help) or q (quit)"
 BEGIN = "Press any key to begin."
-SHORTEST = 16  # rows; a screen with fewer scrolls
-UNMEASURED = 24  # rows of a screen that is none
 
 PREPARING = "Preparing the first question. The very first time, that takes a while: code is compiled and kept ..."
 
@@ -58,6 +56,8 @@ MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how
     metavar="NAME=VALUE",
     help="A strategy's own option, such as basis=spanner.",
 )
+@click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
+@click.option("--know", "known", multiple=True, metavar="TEXT", help=KNOW_HELP)
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
 @click.option(
     "--seed",
@@ -85,6 +85,8 @@ def ask(
     source: Source,
     strategy: str | None,
     options: tuple[str, ...],
+    questions: str | None,
+    known: tuple[str, ...],
     max_questions: int | None,
     seed: int,
     log: Path | None,
@@ -95,10 +97,11 @@ def ask(
 ) -> None:
     """Find the plan that is best for you.
 
-    You are asked a few times which of two alternatives you would rather have.
+    You are asked a few times which of two alternatives you would rather have, or which of a few is best and which worst.
 
     \b
     a, b        A or B is better for you
+    1 to 4      of a few: first the best of them, then the worst
     = (or e)    they are about equal to you
     s           skip: draw no conclusion, and ask something else
     u           undo: take back the last answer
@@ -107,10 +110,10 @@ def ask(
     q           quit, with the best plan so far; --log and --resume keep every answer
     r, w, i     at the end: the ranking, why not another one, what if something mattered more
 
-    On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin; the end of the
-    input is the same as q.
+    On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin, such as a, or
+    "2 4" for the best and the worst; the end of the input is the same as q.
     """
-    from tradeoff.apps.cli.arguments import settings_from, weights_from
+    from tradeoff.apps.cli.arguments import questions_for, settings_from, weights_from
     from tradeoff.apps.cli.pages import print_first_page, print_notes
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.data import interview_data
@@ -120,10 +123,10 @@ def ask(
     settings = settings_from(options, "ask")
     settings |= {} if strategy is None else {"strategy": strategy}
     settings |= {} if max_questions is None else {"max_questions": max_questions}
-    if resume is not None and (settings or log is not None):
+    if resume is not None and (settings or questions or log is not None):
         raise ArgumentError(
             "--resume continues an interview with the settings and the file it was begun with; leave out --log, "
-            "--strategy, --option and --max-questions"
+            "--strategy, --option, --questions and --max-questions"
         )
     if precision is not None and simulate is None:
         raise ArgumentError("--precision is about a simulated person; add --simulate, or leave it out")
@@ -134,16 +137,20 @@ def ask(
         person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.arguments()])
-    if spec_of(settings.get("strategy", "careful")).seeded:
+    named = settings.get("strategy", "careful")
+    if spec_of(named).seeded:
         settings.setdefault("seed", seed)
+    settings |= questions_for(loaded, named, settings, questions)
     print_notes(loaded, on_stderr=as_json)
     early = person is None and resume is None and out.is_terminal  # to read while the first question is prepared
     if early:
-        print_first_page(loaded, out)
+        print_first_page(loaded, out, settings.get("questions"))
     with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
+        for said in known:
+            logged.know(said)
 
         def result() -> None:
             if not as_json:
@@ -151,7 +158,7 @@ def ask(
 
         if person is None:
             if not early:
-                print_first_page(loaded, out)
+                print_first_page(loaded, out, interview.log[0]["settings"].get("questions"))
             converse(logged, loaded, out, call, result)
         else:
             answer_all(logged, loaded, person, None if as_json else out)
@@ -206,8 +213,8 @@ def prepare_first(problem: Presentable, interview: Interview) -> None:
 
     first = interview.next()
     if first is not None:
-        problem.show(first.a)
-        problem.show(first.b)
+        for one in first.alternatives:
+            problem.show(one)
         threading.Thread(target=mover).start()
 
 
@@ -240,7 +247,7 @@ class LoggedInterview:
             self.store.append(events[self._stored :])
             self._stored = len(events)
 
-    def ask(self) -> Shown | None:
+    def ask(self) -> Shown | ShownMenu | None:
         """Return the question to be answered now, or None when nothing is left to ask."""
         shown = self.interview.next()
         self.interview.ask()
@@ -252,6 +259,11 @@ class LoggedInterview:
         self.interview.skip() if reply is None else self.interview.tell(reply)
         self._store()
 
+    def know(self, said: str) -> None:
+        """Save what the person said without being asked."""
+        self.interview.know(said)
+        self._store()
+
     def undo(self, number: int | None = None) -> None:
         """Take back the last answer, or the one with this number."""
         self.interview.undo(number)
@@ -260,7 +272,9 @@ class LoggedInterview:
     @property
     def number(self) -> int:
         """The number of the question that is being asked."""
-        return len(self.interview.answers) + 1
+        from tradeoff.menus import Statement
+
+        return sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers) + 1
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -276,6 +290,8 @@ def converse(
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.afterwards import look_around
     from tradeoff.apps.cli.conflicts import answer_to_retract
+    from tradeoff.apps.cli.menus import hear_menu
+    from tradeoff.log import ShownMenu
 
     try:
         with keys.answers_from(sys.stdin) as next_key:
@@ -285,9 +301,8 @@ def converse(
                 return
             while True:
                 while (shown := logged.ask()) is not None:
-                    screen = Screen(logged, problem, shown, out)
-                    screen.show()
-                    if not hear(logged, shown, screen, next_key):
+                    heard = hear_menu if isinstance(shown, ShownMenu) else hear
+                    if not heard(logged, shown, problem, out, next_key):  # type: ignore[arg-type]
                         result()
                         return
                 number = answer_to_retract(logged.interview, problem, out, next_key)
@@ -323,9 +338,9 @@ class Screen:
 
     def show(self) -> None:
         """Print the question: what differs, how many more can come, and how good the recommendation is already."""
-        from tradeoff.apps.cli.questions import question_lines
+        from tradeoff.apps.cli.questions import question_lines, screen_rows
 
-        rows = max(self.out.height, SHORTEST) if self.out.is_terminal else UNMEASURED
+        rows = screen_rows(self.out)
         for line in question_lines(
             self.pair, self.heading, self.out.width, rows, note=self.note, certainty=self.certainty
         ):
@@ -338,30 +353,16 @@ class Screen:
         for line in prompt_lines(self.out.width):
             self.out.print(line, style="bold")
 
-    def open(self, what: RenderableType, next_key: NextKey) -> None:
-        """Print something else, a screen at a time, and then the question again."""
-        from rich.segment import Segment, Segments
 
-        lines = self.out.render_lines(what, pad=False)
-        step = max(self.out.height, SHORTEST) - 1
-        for start in range(0, len(lines), step):
-            for line in lines[start : start + step]:
-                self.out.print(Segments([*line, Segment.line()]), end="")
-            last = start + step >= len(lines)
-            words = "Any key: back to the question." if last else "Any key: more. q: back to the question."
-            if self.out.is_terminal and next_key(partial(self.out.print, words, style="bold")).lower() == "q":
-                break
-        self.show()
-
-
-def hear(logged: LoggedInterview, shown: Shown, screen: Screen, next_key: NextKey) -> bool:
-    """Take keys until one moves the interview on; return False when it is to end here."""
+def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Console, next_key: NextKey) -> bool:
+    """Show a pair and take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
-    from tradeoff.apps.cli.questions import question_details
+    from tradeoff.apps.cli.questions import help_text, open_screen, question_details
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.sentences import ANSWERED
 
-    asked, out = False, screen.out
+    asked, screen = False, Screen(logged, problem, shown, out)
+    screen.show()
     while True:
         key = next_key(None if asked else screen.prompt)
         asked = True
@@ -380,33 +381,16 @@ def hear(logged: LoggedInterview, shown: Shown, screen: Screen, next_key: NextKe
                 out.print("Took back the last answer.")
                 return True
             case "d":
-                screen.open(question_details(screen.pair, out.width), next_key)
+                open_screen(out, question_details(screen.pair, out.width), next_key, screen.show)
                 asked = False
             case "?":
-                screen.open(cell(help_text(screen.problem)), next_key)
+                open_screen(out, cell(help_text(screen.problem)), next_key, screen.show)
                 asked = False
             case "q" | keys.END:
                 return False
             case _:
                 named = repr(key) if key.isprintable() else "that key"
                 out.print(cell(f"{named} is not an answer; {POSSIBLE}"))
-
-
-def help_text(problem: Presentable) -> str:
-    """Return what the keys mean, what is shown, and why it is asked."""
-    from tradeoff.presentation.problems import about
-    from tradeoff.presentation.sentences import explanation
-
-    keys = """
-  a or b   the one you would rather have
-  = or e   they are about equal to you
-  s        skip: no conclusion is drawn, and something else is asked
-  u        undo: take back the last answer
-  d        details: both alternatives in full
-  q        quit, with the best plan so far
-"""
-    told = [*explanation(problem.reference_name), *(text for _, text in about(problem))]
-    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in told)])
 
 
 def part(logged: LoggedInterview, out: Console, call: str) -> None:
@@ -425,7 +409,7 @@ def end(problem: Presentable, interview: Interview, person: LinearUser | None, o
     from tradeoff.users import relative_regret
 
     sides = interview.sides_shown()
-    given = [as_shown(*record, sides[record[0]]) for record in interview.answers]
+    given = [as_shown(*record, sides.get(record[0], "first")) for record in interview.answers]
     print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
         lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
@@ -436,14 +420,15 @@ def end(problem: Presentable, interview: Interview, person: LinearUser | None, o
 
 
 def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser, out: Console | None) -> None:
-    """Let a simulated person answer everything, and print each answer in a line or two."""
+    """Let a simulated person answer everything, and print each answer in a few lines."""
     from tradeoff.apps.cli.cards import print_answer
-    from tradeoff.presentation.result import Given, answer_lines
+    from tradeoff.presentation.result import answer_lines, as_shown
 
     while (shown := logged.ask()) is not None:
-        question = shown.question
-        number, answer = logged.number, person(question)
+        number, answer = logged.number, person(shown.question)
         logged.tell(answer)
         if out is not None:
-            (line,) = answer_lines(problem, [Given(number, question.first, question.second, answer)])
+            (line,) = answer_lines(
+                problem, [as_shown(number, shown.question, answer, getattr(shown, "order", "first"))]
+            )
             print_answer(out, replace(line, ordinal=number))

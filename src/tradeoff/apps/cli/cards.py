@@ -13,7 +13,7 @@ from tradeoff.model import Alternative, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.plans import Guide
-from tradeoff.presentation.result import AnswerLine, Given, answer_lines, result
+from tradeoff.presentation.result import AnswerLine, AnyGiven, answer_lines, result
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
@@ -110,7 +110,11 @@ def risk_block(card: Card, width: int) -> Text:
 
 
 def print_recommendation(
-    out: Console, problem: Presentable, recommendation: Recommendation, finished: bool, given: Sequence[Given] = ()
+    out: Console,
+    problem: Presentable,
+    recommendation: Recommendation,
+    finished: bool,
+    given: Sequence[AnyGiven] = (),
 ) -> None:
     """Print the recommended plan in words, the importance of each objective, and how certain it is.
 

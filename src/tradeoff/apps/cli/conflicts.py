@@ -22,7 +22,7 @@ def answer_to_retract(interview: Interview, problem: Presentable, out: Console, 
     if interview.recommendation.complete:  # a strategy that allows for slips has dealt with them
         return None
     sides = interview.sides_shown()
-    conflict = [as_shown(*record, sides[record[0]]) for record in interview.conflicts()]
+    conflict = [as_shown(*record, sides.get(record[0], "first")) for record in interview.conflicts()]
     if not conflict:
         return None
     last = len(conflict)

@@ -11,10 +11,11 @@ from tradeoff.apps.cli.cards import print_guide
 from tradeoff.apps.cli.output import cell, console, table
 from tradeoff.model import Alternative, Vector
 from tradeoff.presentation.cards import amounts
+from tradeoff.presentation.menus import welcome
 from tradeoff.presentation.numbers import amounts_together, percent
 from tradeoff.presentation.plans import guide
 from tradeoff.presentation.problems import about, extent, instructions, notes, objective_words, scenario, sizes
-from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS, WELCOME
+from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS
 from tradeoff.problem import Presentable
 
 
@@ -44,14 +45,14 @@ def print_problem(problem: Presentable) -> None:
     print_notes(problem)
 
 
-def print_first_page(problem: Presentable, out: Console) -> None:
+def print_first_page(problem: Presentable, out: Console, questions: str | None = None) -> None:
     """Print what a person reads before the first question: the scenario, what counts in it, and what is asked."""
     out.print(cell(problem.title, "bold"))
     if words := scenario(problem):
         out.print(cell(words))
     for objective in problem.objectives:
         out.print(cell(f"- {objective_words(objective)}"))
-    out.print(f"{WELCOME} {NO_WRONG_ANSWERS} Press ? for help.")
+    out.print(f"{welcome(questions)} {NO_WRONG_ANSWERS} Press ? for help.")
 
 
 def print_check(problem: Presentable) -> None:

@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from tradeoff.apps.cli.cards import card_block, filled, risk_block, shortened
+from tradeoff.apps.cli.keys import NextKey
 from tradeoff.apps.cli.output import cell
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import ComparisonRow, LabelRow, Pair
+from tradeoff.presentation.problems import about
+from tradeoff.problem import Presentable
 
 PROMPT = ("a prefer A", "b prefer B", "= equal", "s skip", "u undo", "d details", "? help", "q quit")
 BETWEEN = 2  # columns between the columns of the comparison
 SIDE_BY_SIDE = 76  # columns; below this A stands above B in the details
 MORE = "(d shows all)"
+
+
+SHORTEST = 16  # rows; a screen with fewer scrolls
+UNMEASURED = 24  # rows of a screen that is none
+
+PAIR_KEYS = """
+  a or b   the one you would rather have
+  = or e   they are about equal to you
+  s        skip: no conclusion is drawn, and something else is asked
+  u        undo: take back the last answer
+  d        details: both alternatives in full
+  q        quit, with the best plan so far
+"""
+
+
+def screen_rows(out: Console) -> int:
+    """Return how many rows a question may take."""
+    return max(out.height, SHORTEST) if out.is_terminal else UNMEASURED
+
+
+def help_text(problem: Presentable, keys: str = PAIR_KEYS) -> str:
+    """Return what the keys mean, what is shown, and why it is asked."""
+    told = [*sentences.explanation(problem.reference_name), *(text for _, text in about(problem))]
+    return "\n".join([keys, *(f"{paragraph}\n" for paragraph in told)])
+
+
+def open_screen(out: Console, what: RenderableType, next_key: NextKey, show: Callable[[], None]) -> None:
+    """Print something else, a screen at a time, and then the question again."""
+    lines = out.render_lines(what, pad=False)
+    step = max(out.height, SHORTEST) - 1
+    for start in range(0, len(lines), step):
+        for line in lines[start : start + step]:
+            out.print(Segments([*line, Segment.line()]), end="")
+        last = start + step >= len(lines)
+        words = "Any key: back to the question." if last else "Any key: more. q: back to the question."
+        if out.is_terminal and next_key(partial(out.print, words, style="bold")).lower() == "q":
+            break
+    show()
 
 
 def prompt_lines(width: int) -> list[str]:
@@ -44,7 +87,7 @@ def question_lines(
     every: list[ComparisonRow | LabelRow] = [*shown.differing, *shown.other]
     rows = [*sorted(shown.differing, key=lambda row: -row.part), *shown.other]
     same = ", ".join(f"{name} {text}" for name, text in shown.same)
-    same_lines = _folded(f"same for both: {same}", width, 2) if same else []
+    same_lines = folded(f"same for both: {same}", width, 2) if same else []
     for count in range(len(rows), -1, -1):  # the smallest differences give way first
         kept = [row for row in every if row in rows[:count]]
         left_out = len(rows) - count
@@ -64,7 +107,7 @@ def question_lines(
     return lines[: height - len(prompt_lines(width))]
 
 
-def _folded(text: str, width: int, most: int) -> list[str]:
+def folded(text: str, width: int, most: int) -> list[str]:
     """Return a text in at most so many lines; if it is cut, it says which key shows all."""
     lines = filled(text.split(" "), width)
     if len(lines) <= most:
@@ -108,8 +151,8 @@ def _line(texts: Sequence[str], widths: Sequence[int], style: str, better: str) 
 def _stacked(row: ComparisonRow | LabelRow, width: int) -> list[Text]:
     """Return a row in two lines, or more where its texts are long."""
     name, a, b, which = _cells(row)
-    lines = _folded(f"{name}: A {a}, B {b}", width, 2)
-    below = _folded(which, width - 2, 2) if which else []
+    lines = folded(f"{name}: A {a}, B {b}", width, 2)
+    below = folded(which, width - 2, 2) if which else []
     return [*(cell(line) for line in lines), *(cell(f"  {line}", "dim") for line in below)]
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -129,6 +129,7 @@ class StrategyOptions:
     strategy: str
     settings: dict[str, Any]
     seed: int
+    questions: str | None = None  # what they are about, where that was said
 
 
 def strategy_options(command: Command) -> Command:
@@ -140,6 +141,7 @@ def strategy_options(command: Command) -> Command:
                   help="A strategy's own option, such as target=0.05; can be repeated.")  # fmt: skip
     @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
                   help="What to suppose of people before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
+    @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
     @click.option(
         "--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person at most this many questions."
     )
@@ -147,20 +149,16 @@ def strategy_options(command: Command) -> Command:
                   help="Random seed.")  # fmt: skip
     @functools.wraps(command)
     def run(
-        strategy: str,
-        options: tuple[str, ...],
-        prior: Path | None,
-        max_questions: int | None,
-        seed: int,
-        **arguments: Any,
-    ) -> Any:
+        strategy: str, options: tuple[str, ...], questions: str | None, prior: Path | None, max_questions: int | None,
+        seed: int, **arguments: Any,
+    ) -> Any:  # fmt: skip
         one_thread_each()
         from tradeoff.apps.cli.arguments import prior_from, settings_from
 
         settings = settings_from(options, "ask")
         settings |= {} if prior is None else {"prior": prior_from(prior)}
         settings |= {} if max_questions is None else {"max_questions": max_questions}
-        return command(chosen=StrategyOptions(strategy, settings, seed), **arguments)
+        return command(chosen=StrategyOptions(strategy, settings, seed, questions), **arguments)
 
     return run  # type: ignore[return-value]
 
@@ -171,24 +169,29 @@ def strategy_options(command: Command) -> Command:
 @store_option
 @listen_options
 def serve(source: Source, chosen: StrategyOptions, store: str, listen: ListenOptions) -> None:
-    """Ask people in the browser: a page with two alternatives at a time, and the result at the end.
+    """Ask people in the browser: a page with a few alternatives at a time, and the result at the end.
 
     Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
     everyone was. It needs no network.
     """
+    from tradeoff.apps.cli.arguments import questions_for
     from tradeoff.stores import open_store
     from tradeoff.studies.study import Study, common_name
 
     listen.check()
     problem = source.read()
-    name = common_name(problem, {"strategy": chosen.strategy, "seed": chosen.seed, **chosen.settings})
+    settings = chosen.settings | questions_for(problem, chosen.strategy, chosen.settings, chosen.questions)
+    fixed = {"strategy": chosen.strategy, "seed": chosen.seed}
+    name, earlier = (common_name(problem, {**fixed, **one}) for one in (settings, chosen.settings))
     with open_store(store) as opened:
-        new = False
-        if name in Study.names(opened):
+        new, names = False, Study.names(opened)
+        if name not in names and chosen.questions is None and earlier in names:
+            name = earlier  # began when pairs were the default: people go on where they were
+        if name in names:
             study = Study.read(opened, name)
         else:
             study = Study.of(
-                problem, name, strategy=chosen.strategy, settings=chosen.settings, seed=chosen.seed, checks=False,
+                problem, name, strategy=chosen.strategy, settings=settings, seed=chosen.seed, checks=False,
                 source=source.data(),
             )  # fmt: skip
             study.keep(opened, problem)

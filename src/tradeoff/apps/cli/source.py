@@ -22,6 +22,17 @@ PROBLEM_HELP = (
     ".parquet, .graphml, .umb, .prism, .jani, ...) or SCHEME:NAME, such as gym:FrozenLake-v1. See docs/sources.md."
 )
 
+# The kinds of question, as ``tradeoff.menus`` has them: not imported, so that --help answers at once.
+KINDS = ("pairs", "best-of-3", "best-of-4", "rank-3", "best-worst-4")
+QUESTIONS_HELP = (
+    f"What a question is about: {', '.join(KINDS)}. Without this, best-worst-4 for items and routes, pairs for plans of many "
+    "steps."
+)
+
+KNOW_HELP = (
+    'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
+    '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred). Can be repeated.'
+)
 FLAGS, NAMED = ("keep_dominated", "renormalise"), ("objectives",)  # options of sources that have a name of their own
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -93,6 +93,7 @@ def create(
     store: str,
 ) -> None:
     """Create a study: everything is fixed, and the problem is kept with it."""
+    from tradeoff.apps.cli.arguments import questions_for
     from tradeoff.apps.cli.output import working
     from tradeoff.errors import ArgumentError
     from tradeoff.sources import runs_code
@@ -102,9 +103,10 @@ def create(
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
     problem = source.read()
+    settings = chosen.settings | questions_for(problem, chosen.strategy, chosen.settings, chosen.questions)
     with working("Checking the study ..."):
         made = Study.of(
-            problem, name, strategy=chosen.strategy, settings=chosen.settings, texts=texts_from(texts),
+            problem, name, strategy=chosen.strategy, settings=settings, texts=texts_from(texts),
             seed=chosen.seed, checks=checks, open=is_open, sharing=sharing, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:

@@ -16,8 +16,10 @@ from tradeoff.apps.web.openapi import ANSWERS, document
 from tradeoff.apps.web.threads import visit
 from tradeoff.decisions import why_not as reason_why_not
 from tradeoff.errors import ArgumentError
+from tradeoff.log import Asked, CheckShown, MenuAsked, Reply
+from tradeoff.menus import Choice
 from tradeoff.model import Answer
-from tradeoff.presentation.data import question_data, recommendation_data
+from tradeoff.presentation.data import recommendation_data, shown_data
 from tradeoff.presentation.decision_data import ranking_data, rival_data
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Session, Sessions
@@ -44,15 +46,45 @@ async def question(request: Request) -> Response:
 
 async def answers(request: Request) -> Response:
     """Record an answer and send the next question. The answer is durable before the next question is worked out."""
-    given = await _body(request, {"turn": int, "answer": str}, required=("turn", "answer"))
-    turn, said = given["turn"], given["answer"]
-    if said not in ANSWERS:
+    given = await _body(request, {"turn": int, "answer": str, "best": int, "worst": int}, required=("turn",))
+    turn, said = given["turn"], given.get("answer")
+    if (said is None) == ("best" not in given) or (said is not None and "worst" in given):
+        raise HTTPException(422, "give either answer, or best and worst")
+    if said is not None and said not in ANSWERS:
         raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
-    reply = None if said == "skip" else Answer(said)
     await visit(
-        _sessions(request), request.path_params["id"], lambda session: session.tell(turn, reply), turn=turn,
+        _sessions(request), request.path_params["id"],
+        lambda session: session.tell(turn, _reply(session.shown(turn), given)), turn=turn,
         quick=lambda session: session.state.shown is not None,
     )  # fmt: skip
+    return await _next_question(request)
+
+
+def _reply(shown: Asked | MenuAsked | CheckShown, given: dict[str, Any]) -> Reply:
+    """Return the reply that was sent: a word, or the places of the best and the worst."""
+    said = given.get("answer")
+    if said == "skip":
+        return None
+    if isinstance(shown, MenuAsked):
+        if said not in (None, "same"):
+            raise HTTPException(409, "this is a menu; answer with best and worst, same or skip")
+        try:
+            same = Choice.about_equal(len(shown.order))
+            return same if said else shown.chosen(shown.asks, given.get("best"), given.get("worst"))
+        except ArgumentError as error:
+            raise HTTPException(409, str(error)) from None
+    if said is None:
+        raise HTTPException(409, f"this is a pair; answer must be one of {', '.join(ANSWERS)}")
+    return Answer(said)
+
+
+async def statements(request: Request) -> Response:
+    """Record what a person says without being asked, and send the question that follows."""
+    given = await _body(request, {"text": str}, required=("text",))
+    try:
+        await visit(_sessions(request), request.path_params["id"], lambda session: session.know(given["text"]))
+    except ArgumentError as error:  # a valid request, but this interview cannot use it
+        raise HTTPException(409, str(error)) from None
     return await _next_question(request)
 
 
@@ -137,7 +169,7 @@ def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
         "turn": session.turn,
         "answered": session.answered,
         "at_most": session.at_most,
-        "question": None if asked is None else question_data(problem, asked.question, asked.left),
+        "question": None if asked is None else shown_data(problem, asked),
     }
 
 
@@ -188,6 +220,7 @@ routes = [
     Route("/interviews", begin, methods=["POST"]),
     Route("/interviews/{id}/question", question),
     Route("/interviews/{id}/answers", answers, methods=["POST"]),
+    Route("/interviews/{id}/statements", statements, methods=["POST"]),
     Route("/interviews/{id}/undo", undo, methods=["POST"]),
     Route("/interviews/{id}/recommendation", recommendation),
     Route("/interviews/{id}/ranking", ranking),

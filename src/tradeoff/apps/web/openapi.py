@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from tradeoff.menus import ASKS
+
 ANSWERS = ("first", "second", "same", "skip")
 
 Schema = dict[str, Any]
@@ -39,7 +41,7 @@ STATE = {
     "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
     "answered": {**WHOLE, "description": "How many answers can be taken back."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
-    "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
+    "question": {"oneOf": [{"type": "null"}, _ref("Question"), _ref("Menu")]},
 }
 
 NAMED = {
@@ -143,9 +145,39 @@ SCHEMAS: dict[str, Schema] = {
             "second": _ref("Alternative"),
         }
     ),
+    "Menu": _object(
+        {
+            "asks": {"enum": list(ASKS), "description": "Which is best, or which is best and which is worst."},
+            "alternatives": {
+                **_list(_ref("Alternative")),
+                "description": "In the order in which to show them, from 1.",
+            },
+        }
+    ),
     "State": _object(STATE),
     "Begun": _object({"id": TEXT, **STATE}),
-    "Given": _object({"turn": POSITIVE, "answer": {"type": "string", "enum": list(ANSWERS)}}),
+    "Given": {"oneOf": [_ref("GivenToPair"), _ref("GivenToMenu")]},
+    "GivenToPair": _object(
+        {
+            "turn": POSITIVE,
+            "answer": {
+                "type": "string",
+                "enum": list(ANSWERS),
+                "description": "To a menu only same (all about equal) or skip.",
+            },
+        }
+    ),
+    "GivenToMenu": _object(
+        {
+            "turn": POSITIVE,
+            "best": {**POSITIVE, "description": "The number of the best alternative, counted from 1."},
+            "worst": {**POSITIVE, "description": "The number of the worst one, where the menu asks for it."},
+        },
+        required=("turn", "best"),
+    ),
+    "Stated": _object(
+        {"text": {**TEXT, "description": 'Such as "price > speed", "price 20% to 40%" or "Alto > Brio".'}}
+    ),
     "TakenBack": _object(
         {
             "turn": {
@@ -222,7 +254,7 @@ WORDS = {
     403: "Not allowed: by invitation only, or sent by another site.",
     404: "There is no such interview, or nothing of that name.",
     408: "The request did not arrive in time.",
-    409: "The question is already answered; ask for the current one.",
+    409: "The question is already answered, or is of another kind, or this interview cannot use what was sent.",
     413: "The body is too large.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
@@ -244,7 +276,7 @@ def _operation(
     if not made:
         operation["parameters"] = [ID]
     if takes is not None:
-        required = bool(SCHEMAS[takes]["required"])
+        required = bool(SCHEMAS[takes].get("required", True))
         operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": _ref(takes)}}}
     return operation
 
@@ -264,7 +296,7 @@ def document() -> Schema:
     begin = _operation(
         "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
     )
-    followers = ("question", "answer", "undo", "recommendation", "ranking", "whyNot")
+    followers = ("question", "answer", "state", "undo", "recommendation", "ranking", "whyNot")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
     }
@@ -282,6 +314,9 @@ def document() -> Schema:
             },
             "/api/interviews/{id}/answers": {
                 "post": _operation("answer", "Answer the question", "State", takes="Given", errors=write)
+            },
+            "/api/interviews/{id}/statements": {
+                "post": _operation("state", "Say something without being asked", "State", takes="Stated", errors=write)
             },
             "/api/interviews/{id}/undo": {
                 "post": _operation("undo", "Take an answer back", "State", takes="TakenBack", errors=write)

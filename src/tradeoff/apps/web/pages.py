@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from starlette.exceptions import HTTPException
@@ -16,17 +17,19 @@ from tradeoff.apps.web import threads, views
 from tradeoff.apps.web.decision import decision
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
-from tradeoff.log import SAID, write_log
+from tradeoff.log import SAID, Asked, CheckShown, MenuAsked, Reply, write_log
+from tradeoff.menus import Choice
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import InMemoryStore
-from tradeoff.studies import Session, Sessions, Study, TurnError
+from tradeoff.studies import MenuPrompt, Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 from tradeoff.studies.sharing import shared_name
 
 NOTICES = {
     "answered": "This question has already been answered, perhaps in another window. You can take the answer back.",
+    "choose": "Please choose the best and, where it is asked for, the worst of them: two different ones.",
     "nothing": "There is no answer to take back.",
     "changed": "Something was answered or taken back in another window. This is the current question.",
 }
@@ -39,7 +42,9 @@ async def start(request: Request) -> Response:
         return message(
             "By invitation", "Only people who were given a link can take part in this study. Please use your link.", 200
         )
-    view = views.start_view(request.app.state.problem, texts=sessions.study.texts, action="/start")
+    study = sessions.study
+    questions = study.settings.get("questions")
+    view = views.start_view(request.app.state.problem, texts=study.texts, action="/start", questions=questions)
     return HTMLResponse(views.render("start.html", **view))
 
 
@@ -66,21 +71,19 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     asked = session.ask()
     if asked is None:
         return None
-    at_most, recommendation = session.at_most, session.recommendation
+    known: dict[str, Any] = {
+        "turn": asked.turn,
+        "at_most": session.at_most,
+        "recommendation": session.recommendation,
+        "links": _links(sessions, token),
+        "answered": session.answered,
+        "texts": sessions.study.texts,
+        "notice": notice,
+    }
     with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
-        view = views.question_view(
-            sessions.problem,
-            asked.a,
-            asked.b,
-            again=asked.again,
-            turn=asked.turn,
-            at_most=at_most,
-            recommendation=recommendation,
-            links=_links(sessions, token),
-            answered=session.answered,
-            texts=sessions.study.texts,
-            notice=notice,
-        )
+        if isinstance(asked, MenuPrompt):
+            return views.render("menu.html", **views.menu_view(sessions.problem, asked, **known))
+        view = views.question_view(sessions.problem, asked.a, asked.b, again=asked.again, **known)
     return views.render("question.html", **view)
 
 
@@ -89,19 +92,16 @@ def _drawn(sessions: Sessions, session: Session) -> bool:
     if not session.ready:
         return False
     asked = session.next()
-    return asked is None or views.drawn_before(sessions.problem, asked.a, asked.b, _picture(sessions))
+    return asked is None or views.drawn_before(sessions.problem, asked, _picture(sessions))
 
 
 async def answer(request: Request) -> Response:
     """Record an answer, which is durable before the reply is sent. The next page works out what to ask."""
     sessions, token, fields = _sessions(request), _token(request), await form(request)
-    turn, given = whole(fields, "turn"), fields.get("answer", "")
-    said = next((one for one in SAID if one == given), None)
-    if said is None:
-        raise ArgumentError(f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}")
+    turn = whole(fields, "turn")
 
     def tell(session: Session) -> int:
-        session.tell(turn, session.shown(turn).reply(said))
+        session.tell(turn, _reply(session.shown(turn), fields))
         session.ask_if_known()
         return session.turn
 
@@ -109,7 +109,32 @@ async def answer(request: Request) -> Response:
         now = await visit(sessions, token, tell, turn=turn, quick=lambda session: session.state.shown is not None)
     except TurnError:
         return _to(f"/i/{token}?notice=answered")
+    except NotChosenError:
+        return _to(f"/i/{token}?notice=choose")
     return _to(f"/i/{token}?turn={now}")  # tells the process that serves the next page how far the log must be
+
+
+class NotChosenError(ArgumentError):
+    """A menu was sent without a best and a worst, or with the same for both."""
+
+
+def _reply(shown: Asked | MenuAsked | CheckShown, fields: Mapping[str, str]) -> Reply:
+    """Return the reply that a form means: a side of a pair, or the best and the worst of a menu."""
+    given = fields.get("answer", "")
+    if isinstance(shown, MenuAsked):
+        if given in ("same", "skip"):
+            return Choice.about_equal(len(shown.order)) if given == "same" else None
+        if given != "choice":
+            raise ArgumentError(f"{given[:40]!r} is not an answer to a menu; it is choice, same or skip")
+        best, worst = (whole(fields, name) if name in fields else None for name in ("best", "worst"))
+        try:
+            return shown.chosen(shown.asks, best, worst)
+        except ArgumentError as error:
+            raise NotChosenError(str(error)) from None
+    said = next((one for one in SAID if one == given), None)
+    if said is None:
+        raise ArgumentError(f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}")
+    return shown.reply(said)
 
 
 async def undo(request: Request) -> Response:

@@ -11,23 +11,32 @@ from markupsafe import Markup
 from tradeoff.apps.web.decision import Decision
 from tradeoff.apps.web.overview import admin_view
 from tradeoff.apps.web.rendering import RenderCache, environment, render, render_cache
+from tradeoff.log import Shown, ShownMenu
+from tradeoff.menus import Asks
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
+from tradeoff.presentation.menus import how_it_works, menu_table, question_words, welcome
+from tradeoff.presentation.plans import plan_name
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
-from tradeoff.presentation.result import Given, answer_lines, certificate_while_asking, result, what_ifs
+from tradeoff.presentation.result import (
+    AnyGiven,
+    answer_lines,
+    certificate_while_asking,
+    result,
+    what_ifs,
+)
 from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
 __all__ = [
-    "Links", "admin_view", "environment", "message_view", "question_view", "render", "result_view", "start_view",
+    "Links", "admin_view", "environment", "menu_view", "message_view", "question_view", "render", "result_view", "start_view",
 ]  # fmt: skip
 
 Picture = Callable[[str], str]
 
 # The texts of a study that does not have its own.
 DEFAULTS = {
-    "welcome": f"{sentences.WELCOME}\n\n{sentences.NO_WRONG_ANSWERS}",
     "question": "Which would you rather have?",
     "thanks": sentences.THANKS,
 }
@@ -90,6 +99,53 @@ def question_view(
     }
 
 
+def menu_view(
+    problem: Presentable,
+    shown: ShownMenu,
+    *,
+    turn: int,
+    at_most: int | None,
+    recommendation: Recommendation,
+    links: Links,
+    answered: int,
+    texts: Mapping[str, str],
+    notice: str = "",
+) -> dict[str, Any]:
+    """Return the values of menu.html."""
+    alternatives, asks = shown.alternatives, shown.question.asks
+    return {
+        "title": _title(problem, texts),
+        "notice": one_line(notice),
+        "heading": question_words(len(alternatives), asks),
+        "progress": sentences.progress(answered + 1, at_most, recommendation.expected_left),
+        "done": answered,
+        "most": sentences.bar_length(answered, at_most, recommendation.expected_left),
+        "turn": turn,
+        "both": asks == "best-worst",
+        "count": len(alternatives),
+        "names": [clipped(plan_name(problem, one)) for one in alternatives],
+        "table": _menu(render_cache(problem), alternatives, asks, links.picture),
+        "certificate": certificate_while_asking(recommendation),
+        "links": links,
+        "answered": answered,
+    }
+
+
+def _menu(cache: RenderCache, alternatives: Sequence[Alternative], asks: Asks, picture: Picture | None) -> Markup:
+    """Return the alternatives of a menu side by side, from before where somebody saw the same."""
+
+    def make() -> Markup:
+        found = menu_table(cache.problem, alternatives, asks, [cache.lottery(one) for one in alternatives])
+        drawings = [cache.drawings(card) for card in found.cards]
+        return Markup(render("menu_table.html", menu=found, drawings=drawings, picture=picture))
+
+    return cache.once(_menu_key(alternatives, asks, picture), make)
+
+
+def _menu_key(alternatives: Sequence[Alternative], asks: Asks, picture: Picture | None) -> Hashable:
+    return tuple((one.value.tobytes(), one.plan) for one in alternatives), asks, picture is not None
+
+
 def _pair(cache: RenderCache, left: Alternative, right: Alternative, picture: Picture | None) -> Markup:
     """Return the two alternatives side by side; many people see the same two, so this part of the page is kept."""
 
@@ -111,9 +167,11 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
     return left.value.tobytes(), left.plan, right.value.tobytes(), right.plan, picture is not None
 
 
-def drawn_before(problem: Presentable, left: Alternative, right: Alternative, picture: Picture | None) -> bool:
+def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> bool:
     """Return whether a question can be shown without drawing anything."""
-    return render_cache(problem).has(_pair_key(left, right, picture))
+    if isinstance(shown, ShownMenu):
+        return render_cache(problem).has(_menu_key(shown.alternatives, shown.question.asks, picture))
+    return render_cache(problem).has(_pair_key(shown.a, shown.b, picture))
 
 
 # --- the result ------------------------------------------------------------------------------------------------------
@@ -125,7 +183,7 @@ def result_view(
     *,
     finished: bool,
     links: Links,
-    answers: Sequence[Given],
+    answers: Sequence[AnyGiven],
     conflicts: Sequence[int],
     texts: Mapping[str, str],
     notice: str = "",
@@ -167,14 +225,16 @@ def result_drawn_before(problem: Presentable, recommendation: Recommendation) ->
 # --- other pages -----------------------------------------------------------------------------------------------------
 
 
-def start_view(problem: Presentable, *, texts: Mapping[str, str], action: str) -> dict[str, Any]:
+def start_view(
+    problem: Presentable, *, texts: Mapping[str, str], action: str, questions: str | None = None
+) -> dict[str, Any]:
     """Return the values of start.html: what it is about, how it works, and a button that begins it."""
     return {
         "title": _title(problem, texts),
-        "welcome": paragraphs(_text(texts, "welcome")),
+        "welcome": paragraphs(texts.get("welcome") or f"{welcome(questions)}\n\n{sentences.NO_WRONG_ANSWERS}"),
         "scenario": scenario(problem),
         "about": [part for part in about(problem) if part != ("text", scenario(problem))],
-        "what": "plans" if problem.has_paths else "alternatives",
+        "how": how_it_works(questions, "plans" if problem.has_paths else "alternatives"),
         "objectives": [
             {"name": o.name, "unit": o.unit, "goal": goal(o), "description": description(o)} for o in problem.objectives
         ],

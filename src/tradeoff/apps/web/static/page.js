@@ -15,8 +15,30 @@ function remember(on) {
 // --- keys -------------------------------------------------------------------
 
 function typing(element) {
+  if (element.type === "radio") return false;
   return element.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(element.tagName);
 }
+
+// Of a menu, the first number is the best and the second the worst; then the button has the focus, and Enter sends it.
+function choose(key) {
+  const radios = (name) => [...document.querySelectorAll(`.choose input[name="${name}"]`)];
+  const free = ["best", "worst"].find((name) => radios(name).length && !radios(name).some((one) => one.checked));
+  const radio = free && radios(free).find((one) => one.value === key);
+  if (!radio) return false;
+  radio.checked = true;
+  radio.dispatchEvent(new Event("change", { bubbles: true }));
+  if (!["best", "worst"].some((name) => radios(name).length && !radios(name).some((one) => one.checked))) {
+    document.querySelector('button[value="choice"]').focus({ preventScroll: true });
+  }
+  return true;
+}
+
+document.addEventListener("change", (event) => { // one alternative cannot be both the best and the worst
+  if (!event.target.matches(".choose input")) return;
+  for (const other of document.querySelectorAll(".choose input")) {
+    if (other.name !== event.target.name && other.value === event.target.value) other.checked = false;
+  }
+});
 
 if (shortcuts) {
   shortcuts.checked = remembered();
@@ -31,6 +53,10 @@ if (shortcuts) {
       event.preventDefault();
       details.open = !details.open;
       if (details.open) details.scrollIntoView({ block: "start" });
+      return;
+    }
+    if (choose(key)) {
+      event.preventDefault();
       return;
     }
     const button = [...document.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.split(" ").includes(key));

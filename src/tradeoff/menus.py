@@ -1,0 +1,260 @@
+"""Questions of more than two, and what a reply to one says: which is best, and which is worst.
+
+A pair is the menu of two. Every reply, to a pair or to a menu, comes down to comparisons of two alternatives each, and
+that is all that strategies, certificates and contradictions know of it (``comparisons``).
+
+What may be concluded from "this is the best" is a matter of what a person can tell apart. Somebody who does not notice
+differences of up to their precision e says of a menu
+
+- "about equal" if all of it lies within e: every two of them differ by at most e;
+- otherwise a choice in tiers, in which nothing of a later tier is better by more than e than anything of an earlier one:
+  among alternatives that they cannot tell apart, they may have taken any. Something in the first tier is better by more
+  than e than something in the last; where both are single alternatives, these two are known.
+
+For two alternatives that is the paper's comparison: the first, the second, or about equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.errors import ArgumentError
+from tradeoff.model import Alternative, Answer, Matrix, Question, Vector, frozen_array
+
+Asks: TypeAlias = Literal["best", "best-worst"]
+ASKS: tuple[Asks, ...] = get_args(Asks)
+
+# How a comparison came out: the first is noticeably better, the second is, no difference is noticed; or the first was placed
+# above the second, so that the second is not noticeably better.
+PREFERRED, OTHER_PREFERRED, SAME, NOT_WORSE = 1, -1, 0, 2
+# Of a statement only: the first is worth more, noticeably or not, because it was said of weights and not of what was seen.
+WORTH_MORE = 3
+SHARPENED = 1e6  # times: a difference as large as this is noticed whenever there is one
+
+# The kinds of question that a strategy can be told to ask: how many alternatives, and what about them.
+QUESTIONS: dict[str, tuple[int, Asks]] = {
+    "pairs": (2, "best"),
+    "best-of-3": (3, "best"),
+    "best-of-4": (4, "best"),
+    "rank-3": (3, "best-worst"),  # which leaves one between them
+    "best-worst-4": (4, "best-worst"),
+}
+
+
+def checked_questions(name: object) -> str:
+    """Return the name of a kind of question, or raise an ArgumentError."""
+    if not isinstance(name, str) or name not in QUESTIONS:
+        raise ArgumentError(f"questions is {name!r:.80}; it must be one of {', '.join(QUESTIONS)}")
+    return name
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A reply to a menu: the numbers of its alternatives in tiers, the best first; one tier means "about equal".
+
+    >>> Choice.of_best(1, 4), Choice.of_best_and_worst(1, 3, 4)
+    (Choice(tiers=((1,), (0, 2, 3))), Choice(tiers=((1,), (0, 2), (3,))))
+    """
+
+    tiers: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tiers", tuple(tuple(sorted(int(i) for i in tier)) for tier in self.tiers))
+
+    @classmethod
+    def of_best(cls, best: int, count: int) -> Choice:
+        """Return that one of ``count`` alternatives is the best."""
+        return cls(((best,), tuple(i for i in range(count) if i != best)))
+
+    @classmethod
+    def of_best_and_worst(cls, best: int, worst: int, count: int) -> Choice:
+        """Return that one of ``count`` alternatives is the best and another the worst."""
+        between = tuple(i for i in range(count) if i not in (best, worst))
+        return cls(((best,), between, (worst,)) if between else ((best,), (worst,)))
+
+    @classmethod
+    def about_equal(cls, count: int) -> Choice:
+        """Return that all of ``count`` alternatives are about equal."""
+        return cls((tuple(range(count)),))
+
+    @property
+    def equal(self) -> bool:
+        """Whether all are about equal."""
+        return len(self.tiers) == 1
+
+    @property
+    def best(self) -> int | None:
+        """The alternative that is placed first alone; None where all are about equal."""
+        return self.tiers[0][0] if not self.equal and len(self.tiers[0]) == 1 else None
+
+    @property
+    def worst(self) -> int | None:
+        """The alternative that is placed last alone, if one is."""
+        return self.tiers[-1][0] if not self.equal and len(self.tiers[-1]) == 1 else None
+
+    def renumbered(self, numbers: Sequence[int]) -> Choice:
+        """Return the choice with ``numbers[i]`` in place of i."""
+        return Choice(tuple(tuple(numbers[i] for i in tier) for tier in self.tiers))
+
+
+AnyAnswer: TypeAlias = Answer | Choice
+
+
+@dataclass(frozen=True, eq=False)
+class Menu:
+    """Three or more alternatives, and what is asked about them: which is best, or which is best and which worst."""
+
+    alternatives: tuple[Alternative, ...]
+    asks: Asks
+
+    def __post_init__(self) -> None:
+        if len(self.alternatives) < 3 or self.asks not in ASKS:
+            raise ArgumentError(
+                f"a menu has at least 3 alternatives and asks one of {', '.join(ASKS)}; found {len(self.alternatives)} "
+                f"and {self.asks!r:.40}"
+            )
+
+    @cached_property
+    def values(self) -> Matrix:
+        """The gains of the alternatives, [n, k]."""
+        return np.array([one.value for one in self.alternatives])
+
+    @property
+    def key(self) -> bytes:
+        """What identifies this menu: the values bit for bit, and what is asked."""
+        return self.asks.encode() + self.values.tobytes()
+
+
+AnyQuestion: TypeAlias = Question | Menu
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """Something that a person said without being asked, as comparisons; its reply is ``Answer.FIRST``: it holds."""
+
+    text: str
+    differences: Matrix  # of gains, [q, k]
+    outcomes: NDArray[np.int64]  # how each comparison came out
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "differences", frozen_array(self.differences))
+
+    @property
+    def key(self) -> bytes:
+        """What identifies this statement."""
+        return b"statement" + self.differences.tobytes() + self.outcomes.tobytes()
+
+
+# What an answer can belong to: a question, or nothing that was asked.
+Occasion: TypeAlias = Question | Menu | Statement
+
+
+def shapes(count: int, asks: Asks) -> list[Choice]:
+    """Return every reply to a menu of so many alternatives, "about equal" last.
+
+    >>> [len(shapes(*kind)) for kind in [(2, "best"), (3, "best"), (3, "best-worst"), (4, "best-worst")]]
+    [3, 4, 7, 13]
+    """
+    return [*_named(count, asks), Choice.about_equal(count)]
+
+
+def check_choice(given: object, count: int, asks: Asks) -> Choice:
+    """Return what was given if it is a reply to such a menu; raise an ArgumentError otherwise."""
+    if isinstance(given, str) and given == Answer.SAME.value:
+        return Choice.about_equal(count)
+    if isinstance(given, Choice) and given in shapes(count, asks):
+        return given
+    example = {
+        "best": f"Choice.of_best(0, {count})",
+        "best-worst": f"Choice.of_best_and_worst(0, 2, {count})",
+    }[asks]
+    raise ArgumentError(
+        f"{given!r:.120} does not answer a menu of {count} that asks {asks!r}; answer with, for example, {example}, or with "
+        f"Choice.about_equal({count})"
+    )
+
+
+def _named(count: int, asks: Asks) -> Iterator[Choice]:
+    match asks:
+        case "best":
+            yield from (Choice.of_best(i, count) for i in range(count))
+        case "best-worst":
+            yield from (Choice.of_best_and_worst(i, j, count) for i, j in permutations(range(count), 2))
+
+
+class Comparison(NamedTuple):
+    """What a reply says of two alternatives, by their numbers; ``outcome`` is one of the four constants above."""
+
+    first: int
+    second: int
+    outcome: int
+
+
+def implied(choice: Choice) -> list[Comparison]:
+    """Return what a choice says, as comparisons; those that are strict come first.
+
+    >>> [tuple(one) for one in implied(Choice.of_best_and_worst(1, 0, 3))]
+    [(1, 0, 1), (1, 2, 2), (2, 0, 2)]
+    """
+    tiers = choice.tiers
+    if choice.equal:
+        return [Comparison(i, j, SAME) for i, j in combinations(tiers[0], 2)]
+    found = [
+        Comparison(i, j, NOT_WORSE)
+        for above, below in combinations(range(len(tiers)), 2)
+        for i in tiers[above]
+        for j in tiers[below]
+    ]
+    if choice.best is not None and choice.worst is not None:  # they are told apart, or all would be about equal
+        ends = (choice.best, choice.worst)
+        found = [Comparison(*ends, PREFERRED), *(one for one in found if (one.first, one.second) != ends)]
+    return found
+
+
+def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return what an answer says: differences of gains [q, k], and how each comparison came out [q]."""
+    if isinstance(question, Statement):
+        sharp = question.outcomes == WORTH_MORE
+        differences = np.where(sharp[:, None], SHARPENED * question.differences, question.differences)
+        return differences, np.where(sharp, PREFERRED, question.outcomes)
+    if isinstance(question, Question):
+        return question.difference[None, :], np.array([cast(Answer, answer).sign], dtype=np.int64)
+    found = implied(cast(Choice, answer))
+    values = question.values
+    first, second, outcome = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
+    return values[first] - values[second], outcome
+
+
+def members(question: Occasion) -> frozenset[bytes]:
+    """Return what identifies the alternatives of a question, in whatever order."""
+    if isinstance(question, Statement):
+        return frozenset((question.key,))
+    if isinstance(question, Question):
+        return question.pair
+    return frozenset(one.value.tobytes() for one in question.alternatives)
+
+
+def possible(worth: Vector, precision: float, asks: Asks) -> list[Choice]:
+    """Return everything that a person may reply to alternatives of this worth, "about equal" or some choices.
+
+    >>> possible(np.array([1.0, 0.99, 0.2]), 0.05, "best-worst")
+    [Choice(tiers=((0,), (1,), (2,))), Choice(tiers=((1,), (0,), (2,)))]
+    """
+    count = len(worth)
+    if np.ptp(worth) <= precision:
+        return [Choice.about_equal(count)]
+    return [choice for choice in _named(count, asks) if _fits(choice, worth, precision)]
+
+
+def _fits(choice: Choice, worth: Vector, precision: float) -> bool:
+    tiers = [worth[list(tier)] for tier in choice.tiers]
+    if tiers[0].max() - tiers[-1].min() <= precision:
+        return False
+    return all(one.min() >= other.max() - precision for one, other in combinations(tiers, 2))

@@ -1,0 +1,123 @@
+"""Menus in a real browser and over the API: by mouse without scripts, by keyboard, on a phone, for screen readers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.web import browsers
+from tests.web.servers import Server
+from tests.web.test_browser import accessible, no_sideways_scroll, opened, start
+from tradeoff.stores import open_store
+from tradeoff.studies import Study
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if browsers.executable() is None and not os.environ.get("CI"):
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with browsers.chromium() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def coffee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("coffee"), "serve", "coffee", "--questions", "best-worst-4") as server:
+        yield server
+
+
+def kept(server: Server, token: str) -> list[dict[str, Any]]:
+    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
+        (study,) = Study.names(store)
+        return store.read(study, token)
+
+
+def choose(page: Page, best: int, worst: int) -> None:
+    page.get_by_role("radio", name=f"{best} is best for me").check()
+    page.get_by_role("radio", name=f"{worst} is worst for me").check()
+    page.get_by_role("button", name="Go on").click()
+
+
+def asked(page: Page, number: int) -> None:
+    expect(page.locator("#progress")).to_contain_text(f"Question {number}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Which of these four is best for you, and which worst?")
+
+
+def test_without_scripts_by_mouse_on_a_narrow_phone(browser: Browser, coffee: Server) -> None:
+    small = {"width": 360, "height": 740}
+    with opened(browser, coffee, java_script_enabled=False, viewport=small) as page:
+        token = start(page)
+        asked(page, 1)
+        no_sideways_scroll(page)
+        choose(page, 2, 4)
+        asked(page, 2)
+        choose(page, 3, 3)  # the same twice
+        expect(page.get_by_role("status")).to_contain_text("two different ones")
+        asked(page, 2)
+        page.get_by_role("button", name="All about equal").click()
+        asked(page, 3)
+        page.get_by_role("button", name="Undo my last answer").click()
+        asked(page, 2)
+        page.get_by_role("button", name="Skip this question").click()
+        asked(page, 3)
+        page.get_by_role("link", name="See the result so far").click()
+        page.get_by_role("heading", name="Your answers").click()
+        expect(page.get_by_text("You said that 2 is best and 4 worst.").first).to_be_visible()
+        no_sideways_scroll(page)
+    events = kept(coffee, token)
+    menu, choice = events[1:3]
+    assert menu["event"] == "menu" and menu["asks"] == "best-worst" and sorted(menu["order"]) == [0, 1, 2, 3]
+    order = menu["order"]
+    assert choice["tiers"] == [[order[1]], sorted([order[0], order[2]]), [order[3]]]
+    assert [event["event"] for event in events[3:8]] == ["menu", "choice", "menu", "retraction", "menu"]
+
+
+def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) -> None:
+    with opened(browser, coffee) as page:
+        token = start(page)
+        asked(page, 1)
+        accessible(page)
+        page.keyboard.press("d")
+        expect(page.locator("details.details")).to_have_attribute("open", "")
+        page.keyboard.press("3")
+        expect(page.get_by_role("radio", name="3 is best for me")).to_be_checked()
+        page.get_by_role("radio", name="3 is worst for me").check()  # cannot be both
+        expect(page.get_by_role("radio", name="3 is best for me")).not_to_be_checked()
+        page.keyboard.press("1")
+        expect(page.get_by_role("radio", name="1 is best for me")).to_be_checked()
+        page.keyboard.press("Enter")
+        asked(page, 2)
+        page.keyboard.press("2")
+        page.keyboard.press("4")
+        page.keyboard.press("Enter")
+        asked(page, 3)
+        page.keyboard.press("=")
+        page.wait_for_url(re.compile("turn=4|result"))
+    assert [len(event["tiers"]) for event in kept(coffee, token) if event["event"] == "choice"] == [3, 3, 1]
+
+
+def test_over_the_api(coffee: Server) -> None:
+    with coffee.client() as client:
+        begun = client.post("/api/interviews").raise_for_status().json()
+        address = f"/api/interviews/{begun['id']}"
+        assert begun["question"]["asks"] == "best-worst" and len(begun["question"]["alternatives"]) == 4
+        unfit = ({"answer": "first"}, {"best": 1}, {"best": 1, "worst": 1}, {"best": 5, "worst": 1})
+        senseless = ({"best": 0, "worst": 1}, {"answer": "same", "best": 1}, {"worst": 2}, {})
+        for status, wrong in [*((409, one) for one in unfit), *((422, one) for one in senseless)]:
+            reply = client.post(f"{address}/answers", json={"turn": 1, **wrong})
+            assert reply.status_code == status, (wrong, reply.text)
+        told = client.post(f"{address}/answers", json={"turn": 1, "best": 2, "worst": 4}).raise_for_status().json()
+        assert (told["turn"], told["answered"]) == (2, 1)
+        assert client.post(f"{address}/answers", json={"turn": 1, "best": 2, "worst": 4}).status_code == 409
+        told = client.post(f"{address}/answers", json={"turn": 2, "answer": "same"}).raise_for_status().json()
+        assert told["answered"] == 2
+        told = client.post(f"{address}/undo", json={"turn": 3}).raise_for_status().json()
+        assert told["answered"] == 1
+        told = client.post(f"{address}/statements", json={"text": "price > aroma"}).raise_for_status().json()
+        assert told["answered"] == 2 and told["question"] is not None
+        assert client.post(f"{address}/statements", json={"text": "speed > price"}).status_code == 409
