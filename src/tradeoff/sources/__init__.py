@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
+from tradeoff.problem import ScaledProblem
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.curves import curved
 from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
@@ -82,15 +84,16 @@ def load(source: object, **options: Any) -> AnyProblem:
     an object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
     ``best(weights)``.
     ``options`` are the source's own; an unknown one is refused. ``limit`` ("price <= 500; balcony = yes", or a list) works
-    with every source that can keep limits.
+    with every source that can keep limits, ``curves`` ("concave" or "monotone") with every table of items.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
-    limits = options.pop("limit", None)
-    if limits is not None:
-        found = load(source, **options).limited(*split(limits))
-        return cast(AnyProblem, found)
+    limits, curves = options.pop("limit", None), options.pop("curves", None)
+    if limits is not None or curves is not None:
+        found: ScaledProblem = load(source, **options)
+        found = found if limits is None else found.limited(*split(limits))
+        return cast(AnyProblem, found if curves is None else curved(found, curves))
     if not isinstance(source, str | Path):
         return _call(_built_in(_reader_of_object(source)), source, options)
     if isinstance(source, str) and source in examples():
