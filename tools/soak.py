@@ -288,7 +288,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         create = [str(TOOL), "study", "create", "soak", given.problem, "--strategy", given.strategy, "--store", store]
         create += [] if given.checks else ["--no-checks"]
         subprocess.run(create, cwd=name, check=True, capture_output=True, env=os.environ)
-        words = ["study", "serve", "soak", "--store", store, "--workers", str(workers), "--visitor-limit", "begins-total=0"]
+        words = [
+            "study",
+            "serve",
+            "soak",
+            "--store",
+            store,
+            "--workers",
+            str(workers),
+            "--visitor-limit",
+            "begins-total=0",
+        ]
         server = Served(Path(name), words)
         try:
             asyncio.run(run(server, given, tally))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tradeoff.decisions import group, ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
+    from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
@@ -88,9 +90,13 @@ _HOME = {
     "compress": "representation",
     "dilute": "problem",
     "examples": "sources",
+    "group": "decisions",
     "load": "sources",
+    "ranking": "decisions",
     "represent": "representation",
     "save": "sources",
+    "what_if": "sensitivity",
+    "why_not": "decisions",
 }
 
 __all__ = [
@@ -131,9 +137,13 @@ __all__ = [
     "compress",
     "dilute",
     "examples",
+    "group",
     "load",
+    "ranking",
     "represent",
     "save",
+    "what_if",
+    "why_not",
 ]
 
 

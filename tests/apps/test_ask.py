@@ -16,8 +16,9 @@ from click.testing import CliRunner, Result
 
 import tradeoff
 from tests import processes
+from tradeoff.apps.cli.afterwards import LAST_PROMPT
 from tradeoff.apps.cli.arguments import settings_from
-from tradeoff.apps.cli.ask import BEGIN, LAST_PROMPT, ask
+from tradeoff.apps.cli.ask import BEGIN, ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.apps.cli.questions import PROMPT as KEYS
 from tradeoff.presentation import sentences

@@ -162,7 +162,9 @@ def test_limited_routes_are_exact(seed: int) -> None:
             routes.limited(*limits)
         return
     within = routes.limited(*limits)
-    assert (within.fingerprint == routes.fingerprint) == np.array_equal(within.supported.values, routes.supported.values)
+    assert (within.fingerprint == routes.fingerprint) == np.array_equal(
+        within.supported.values, routes.supported.values
+    )
     for weights, best in zip(rows := rng.random((20, 3)), within.best(rows), strict=True):
         outcome = within.outcome(best.value)
         assert (outcome <= bounds + 1e-9).all()

@@ -374,7 +374,10 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         (GOOD + "b,1,2,3\n", "line 3: 4 cells"),
         (GOOD + '"b,1,2\n', "line 3: not readable"),
         (GOOD + '"b"c,1,2\n', "line 3: not readable"),
-        ("name;y (max)\na;1.299\nb;2.100\n", "line 2, column 'y (max)': '1.299' can be read in several ways where semicolons"),
+        (
+            "name;y (max)\na;1.299\nb;2.100\n",
+            "line 2, column 'y (max)': '1.299' can be read in several ways where semicolons",
+        ),
         ("a;b,c\n1;2,3\n2;3,1\n", "cells could be separated by a comma or by a semicolon"),
         (
             "episode,step,state,action,next,y\ne,0,a,go,b,1\nf,0,a,go,b,1\n",
@@ -710,7 +713,9 @@ def test_a_long_text_in_every_row_is_kept_once(tmp_path: Path) -> None:
     rows = 300  # of a megabyte each
     story = pa.DictionaryArray.from_arrays(np.zeros(rows, dtype=np.int32), ["x" * (1 << 20)])
     text = pa.array(["y" * (1 << 18)] * rows)
-    pq.write_table(pa.table({"a (max)": np.arange(rows), "b (max)": -np.arange(rows), "story": story, "text": text}), path)
+    pq.write_table(
+        pa.table({"a (max)": np.arange(rows), "b (max)": -np.arange(rows), "story": story, "text": text}), path
+    )
     assert path.stat().st_size < 4 << 20
     found = load(path)
     for label, length in (("story", 1 << 20), ("text", 1 << 18)):
@@ -764,7 +769,8 @@ def test_a_simulated_person_is_served_from_a_table(tmp_path: Path, file: str) ->
     average = {one["objective"]: one["amount"] for one in result["recommendation"]["alternative"]["average"]}
     assert average == dict(zip(("price", "battery", "weight"), found.outcome(best.value).tolist(), strict=True))
     other = CliRunner(env={"COLUMNS": "100"}).invoke(
-        main, ["ask", str(path), "--objectives", "battery:max,weight:min", "--keep-dominated", "--simulate", "battery=1"]
+        main,
+        ["ask", str(path), "--objectives", "battery:max,weight:min", "--keep-dominated", "--simulate", "battery=1"],
     )
     assert other.exit_code == 0 and re.search(r"Giro\nprice \[EUR\] \(min\): 1299(\.0)?, colour: silver", other.stdout)
 

@@ -48,6 +48,16 @@ def test_a_whole_interview_asks_what_the_library_asks(coffee: Server) -> None:
         assert interview.finished and found["complete"]
         assert found["alternative"]["gains"] == interview.recommendation.alternative.value.tolist()
         assert list(found["weights"].values()) == interview.recommendation.weights.tolist()
+        ranked = client.get(f"{here}/ranking").json()
+        valid("Ranking", ranked)
+        assert ranked["ranking"][0]["gains"] == found["alternative"]["gains"] and ranked["drawn"] == 4_000
+        for name in (COFFEE.names[0], ranked["ranking"][1]["name"], "1"):
+            told = client.get(f"{here}/why-not", params={"name": name})
+            valid("WhyNot", told.json())
+        for name, status in (("", 422), ("x" * 300, 422), ("no such coffee", 404)):
+            refused = client.get(f"{here}/why-not", params={"name": name})
+            assert refused.status_code == status
+            valid("Error", refused.json())
 
 
 def test_undo_and_skip_and_looking_on_the_way(coffee: Server) -> None:

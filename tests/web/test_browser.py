@@ -243,6 +243,58 @@ def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -
         assert len(set(texts)) == len(texts) > 1
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
+    browser: Browser, commute: Server, script: bool
+) -> None:
+    with opened(browser, commute, java_script_enabled=script) as page:
+        token = start(page)
+        interviewed(
+            "commute", commute, token, lambda side, _: page.get_by_role("button", name=BUTTONS[side]).click(), 4
+        )
+        page.goto(f"/i/{token}/result")
+        assert page.locator(".ranking > li").count() >= 2
+        page.get_by_label("Why not another one?").select_option(index=0)
+        page.get_by_role("button", name="Tell me").click()
+        expect(page.get_by_role("heading", name=re.compile("^Why not .*[?]$"))).to_be_visible()
+        sliders = page.locator("form.weigh input[type=range]")
+        for i in range(sliders.count()):
+            sliders.nth(i).fill("100" if i == 1 else "0")  # nothing but money counts
+        button = page.get_by_role("button", name="Rank by these")
+        if script:
+            expect(button).to_be_hidden()
+        else:
+            button.click()
+        prices = [
+            float(price) for price in re.findall(r"money ([\d.]+) EUR", page.locator(".weighed").text_content() or "")
+        ]
+        assert prices == sorted(prices) and prices[0] == 0
+        page.locator("form.weigh input[type=number]").first.fill("60")  # at most so many minutes
+        if not script:
+            button.click()
+        within = [float(time) for time in re.findall(r"time ([\d.]+) min", page.locator(".weighed").inner_text())]
+        assert within and max(within) <= 60
+        expect(page.get_by_text(re.compile(r"^\d+ of \d+ meet these limits\.$"))).to_be_visible()
+        with page.expect_download() as kept_file:
+            page.get_by_role("link", name="Keep this result").click()
+        assert "How to repeat it" in Path(kept_file.value.path()).read_text()
+        page.get_by_role("button", name="Make a link to share").click()
+        address = page.locator("a.whole").get_attribute("href") or ""
+        assert token not in address
+        page.goto(address)
+        expect(page.get_by_role("heading", name="The questions and the answers")).to_be_visible()
+        assert token not in page.content() and not page.locator("form").count()
+        if script:
+            accessible(page)
+        no_sideways_scroll(page)
+        before = kept(commute, token)
+        page.goto(f"/i/{token}/result")
+        page.get_by_role("button", name="Stop sharing").click()
+        assert kept(commute, token) == before
+    with commute.client() as client:
+        assert client.get(address).status_code == 404
+
+
 def test_two_tabs_answer_once(browser: Browser, commute: Server) -> None:
     with browsers.context(browser, commute.address) as context:
         one, two = context.new_page(), context.new_page()

@@ -8,10 +8,14 @@ stories     trajectories as stories
 comparison  how two alternatives differ
 cards       one alternative, or two side by side
 result      a recommendation: what, why, how certain
+ranking     the best few, why not another one, weights to try
+pareto      all alternatives in a picture
+groups      a choice for several people
+report      a result as one HTML file
 sentences   every fixed sentence of an interview
 problems    a problem: its size, its objectives, what is worth knowing
 maps, svg   where paths lead, and drawings
 sheet       a plan as one SVG file
 notebook    a lottery as an HTML table
-data        questions, alternatives and recommendations as JSON
+data        questions, alternatives and recommendations as JSON; decision_data: rankings
 """

@@ -117,6 +117,11 @@ def bar(amount: float, scale: tuple[float, float], better: bool) -> Svg:
     )
 
 
+def share_bar(share: float) -> Svg:
+    """Return a share of 1 as a bar."""
+    return bar(100 * share, (0.0, 100.0), True)
+
+
 def range_bar(estimate: float, band: tuple[float, float] | None) -> Svg:
     """Return how much something matters: a mark on a line from 0 to 100%, and the band that is still possible."""
     drawn = ""

@@ -195,6 +195,14 @@ class Catalogue(SingleChoice):
         if not 0 <= item < len(self.names):
             raise ArgumentError(f"there is no item number {item}; the catalogue {self.name!r} has {len(self.names)}")
 
+    @cached_property
+    def beaten(self) -> Mapping[str, Sequence[float]]:
+        """What the items come to that were left out because others beat them, by name: people ask why they are not there."""
+        if self.whole is None:
+            return {}
+        rows = zip(self.whole.names, self.whole.values.tolist(), strict=True)
+        return {name: row for name, row in rows if name not in self._numbers}
+
     def details(self, plan: Plan) -> Details:
         """Return the labels of an item."""
         return Details(labels=self.labels_of(plan.name)) if isinstance(plan, Item) else Details()

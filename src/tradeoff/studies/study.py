@@ -44,6 +44,7 @@ class Study:
     open: bool = True  # whether anyone can begin, or only people with a link
     admin: str = ""  # the secret in the address of the admin page
     created: str = ""
+    sharing: bool = True  # whether people can make a link to their result for others
 
     @classmethod
     def of(cls, problem: AnyProblem, name: str, **given: Any) -> Study:
@@ -94,7 +95,10 @@ class Study:
         What cannot be written to a file, an optimiser or a very large model, is read again from where it came from, or
         must be named again where that is a program.
         """
-        events: list[dict[str, Any]] = [{"event": "header", "format": FORMAT, "time": self.created, **asdict(self)}]
+        fields = asdict(self)
+        if self.sharing:  # as ever: earlier versions, which do not know the field, read what they wrote themselves
+            del fields["sharing"]
+        events: list[dict[str, Any]] = [{"event": "header", "format": FORMAT, "time": self.created, **fields}]
         try:
             events.append({"event": "problem", "npz": base64.b64encode(problem_bytes(problem)).decode()})
         except ProblemError:
@@ -174,7 +178,7 @@ class Study:
 KINDS: dict[str, type] = {
     **dict.fromkeys(("name", "problem", "fingerprint", "strategy", "admin", "created"), str),
     **dict.fromkeys(("source", "settings", "texts"), dict),
-    **dict.fromkeys(("checks", "open"), bool),
+    **dict.fromkeys(("checks", "open", "sharing"), bool),
     "seed": int,
 }
 

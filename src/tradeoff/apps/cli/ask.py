@@ -35,7 +35,6 @@ FILE = click.Path(path_type=Path)
 KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
 POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), d (details), ? (help) or q (quit)"
 BEGIN = "Press any key to begin."
-LAST_PROMPT = "u undo the last answer   any other key: end"
 SHORTEST = 16  # rows; a screen with fewer scrolls
 UNMEASURED = 24  # rows of a screen that is none
 
@@ -274,6 +273,7 @@ def converse(
     On a terminal the last answer can be taken back even then.
     """
     from tradeoff.apps.cli import keys
+    from tradeoff.apps.cli.afterwards import look_around
     from tradeoff.apps.cli.conflicts import answer_to_retract
 
     try:
@@ -295,9 +295,7 @@ def converse(
                     out.print("Took back that answer.")
                     continue
                 result()
-                if not (sys.stdin.isatty() and logged.interview.answers):
-                    return
-                if next_key(partial(out.print, LAST_PROMPT, style="bold")).lower() != "u":
+                if not (sys.stdin.isatty() and look_around(logged.interview, problem, out, next_key)):
                     return
                 logged.undo()
                 out.print("Took back the last answer.")

@@ -11,7 +11,10 @@ import click
 
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.explain import explain
+from tradeoff.apps.cli.group import group
 from tradeoff.apps.cli.output import INTERRUPTED, INVALID, STORAGE, USAGE, emit, fail, working
+from tradeoff.apps.cli.rank import plot, rank
+from tradeoff.apps.cli.report import report
 from tradeoff.apps.cli.serve import serve
 from tradeoff.apps.cli.simulate import simulate
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, json_option, problem_argument, weights_option
@@ -48,6 +51,10 @@ def main() -> None:
     \b
     tradeoff ask commute                              answer a few questions, get your plan
     tradeoff serve commute                            the same in the browser
+    tradeoff rank commute answers.jsonl               the best few for you, and why not another one
+    tradeoff plot commute answers.jsonl -o plot.svg   all alternatives in a picture
+    tradeoff report commute answers.jsonl -o my.html  the result as one file to keep
+    tradeoff group commute ann.jsonl bo.jsonl         one choice for several people
     tradeoff study create mine commute                a study with many participants
     tradeoff problems                                 the bundled problems
     tradeoff show commute                             its objectives, and the best and worst of each
@@ -58,7 +65,7 @@ def main() -> None:
     """
 
 
-for command in (ask, explain, serve, simulate, study):
+for command in (ask, explain, group, plot, rank, report, serve, simulate, study):
     main.add_command(command)
 
 

@@ -114,7 +114,9 @@ def listen_options(command: Command) -> Command:
         visitor_header: str | None, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
-        return command(listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header), **arguments)
+        return command(
+            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header), **arguments
+        )
 
     return run  # type: ignore[return-value]
 

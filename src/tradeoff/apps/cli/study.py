@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeoff.apps.cli.group import menu_option, within_option
 from tradeoff.apps.cli.serve import (
     STORE,
     ListenOptions,
@@ -44,6 +45,7 @@ def study() -> None:
     tradeoff study serve mine
     tradeoff study list
     tradeoff study export mine --out mine.zip
+    tradeoff study group mine
     tradeoff study backup backup.db
     """
 
@@ -73,6 +75,8 @@ def names_program(command: Callable[..., Any]) -> Callable[..., Any]:
               help="Add two questions that show whether people pay attention; nobody is excluded.")  # fmt: skip
 @click.option("--open/--closed", "is_open", default=True, show_default=True,
               help="Whether anyone can begin, or only people who were given a link.")  # fmt: skip
+@click.option("--sharing/--no-sharing", default=True, show_default=True,
+              help="Whether people can make a link to their result, for others to see.")  # fmt: skip
 @click.option("--participants", default=0, type=click.IntRange(0, 100_000), metavar="N",
               help="Make this many links to give to people.")  # fmt: skip
 @click.option("--text", "texts", multiple=True, metavar="NAME=TEXT", help=TEXT_HELP)
@@ -83,6 +87,7 @@ def create(
     chosen: StrategyOptions,
     checks: bool,
     is_open: bool,
+    sharing: bool,
     participants: int,
     texts: tuple[str, ...],
     store: str,
@@ -100,7 +105,7 @@ def create(
     with working("Checking the study ..."):
         made = Study.of(
             problem, name, strategy=chosen.strategy, settings=chosen.settings, texts=texts_from(texts),
-            seed=chosen.seed, checks=checks, open=is_open, source=source.data(),
+            seed=chosen.seed, checks=checks, open=is_open, sharing=sharing, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
@@ -251,6 +256,44 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, so
         for path in written:
             click.echo(f"written: {path}")
     report(damaged, "everything else is exported")
+
+
+@study.command()
+@click.argument("name")
+@store_option
+@menu_option
+@within_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@names_program
+def group(name: str, store: str, menu: int, within: float | None, as_json: bool, source: Source | None) -> None:
+    """Choose together: one plan, or a small menu, for everybody who has finished.
+
+    People are called by their numbers, in the order in which they began.
+    """
+    from tradeoff.apps.cli.group import tell_group
+    from tradeoff.errors import ArgumentError
+    from tradeoff.interview import Interview
+    from tradeoff.log import fold
+    from tradeoff.stores import DamagedError, open_store
+    from tradeoff.studies import Study
+
+    named = None if source is None else source.read()
+    with open_store(store, write=False) as opened:
+        made = Study.read(opened, name)
+        problem = Study.problem_of(opened, made.name, named)
+        logs = list(opened.logs(name).values())
+    finished = {
+        f"person {number}": log
+        for number, log in enumerate(logs, start=1)
+        if not isinstance(log, DamagedError) and fold(log).ended is not None
+    }
+    if not finished:
+        raise ArgumentError(f"nobody has finished the study {name!r} yet; {len(logs):,} have begun")
+    left_out = len(logs) - len(finished)
+    if left_out:
+        click.echo(f"note: {left_out:,} of {len(logs):,} have not finished, and are left out", err=True)
+    interviews = [Interview.loaded(problem, log) for log in finished.values()]
+    tell_group(problem, interviews, list(finished), menu, within, as_json)
 
 
 @study.command()

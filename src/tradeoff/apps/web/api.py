@@ -11,11 +11,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import threads
+from tradeoff.apps.web.decision import LONGEST, ranking_for
 from tradeoff.apps.web.openapi import ANSWERS, document
 from tradeoff.apps.web.threads import visit
+from tradeoff.decisions import why_not as reason_why_not
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Answer
 from tradeoff.presentation.data import question_data, recommendation_data
+from tradeoff.presentation.decision_data import ranking_data, rival_data
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Session, Sessions
 
@@ -74,6 +77,38 @@ async def recommendation(request: Request) -> Response:
         _sessions(request), request.path_params["id"],
         lambda session: recommended_data(problem, session), caller=request.scope.get("visitor"),
     )  # fmt: skip
+    return JSONResponse(found)
+
+
+async def ranking(request: Request) -> Response:
+    """Send the best few, and what each wins and loses against the first."""
+    problem = request.app.state.problem
+
+    def make(session: Session) -> dict[str, Any]:
+        return ranking_data(problem, session.interview, ranking_for(problem, session.interview))
+
+    found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+    return JSONResponse(found)
+
+
+async def why_not(request: Request) -> Response:
+    """Send why something is not what is recommended."""
+    problem, name = request.app.state.problem, request.query_params.get("name", "")
+    if not 0 < len(name) <= LONGEST:
+        raise HTTPException(
+            422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters"
+        )
+
+    def make(session: Session) -> dict[str, Any]:
+        ranked = ranking_for(problem, session.interview)
+        with session.interview.thinking():
+            rival = reason_why_not(session.interview, name, ranked)
+            return rival_data(problem, session.interview, rival, ranked)
+
+    try:
+        found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+    except ArgumentError as error:  # a valid request, but nothing is called that
+        return JSONResponse({"error": f"{error}."}, 404)
     return JSONResponse(found)
 
 
@@ -155,4 +190,6 @@ routes = [
     Route("/interviews/{id}/answers", answers, methods=["POST"]),
     Route("/interviews/{id}/undo", undo, methods=["POST"]),
     Route("/interviews/{id}/recommendation", recommendation),
+    Route("/interviews/{id}/ranking", ranking),
+    Route("/interviews/{id}/why-not", why_not),
 ]

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from tradeoff.apps.web import admin, api, pages
+from tradeoff.apps.web import admin, api, pages, sharing
 from tradeoff.apps.web.limits import Limiter, Limits
 from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
@@ -40,6 +40,7 @@ def make_app(
     app = Starlette(
         routes=[
             *pages.routes,
+            *sharing.routes,
             *admin.routes,
             # No router redirects: a redirect repeats the secret in the address, and behind TLS it would name http://.
             Mount("/api", Router(api.routes, redirect_slashes=False)),

@@ -52,7 +52,9 @@ class Limits:
             if name not in names:
                 raise ArgumentError(f"--visitor-limit {text} names no limit; the limits are {', '.join(names)}")
             if not (number.isascii() and number.isdigit() and len(number) < 10):
-                raise ArgumentError(f"--visitor-limit {text} needs a whole number, such as {name}=100; 0 removes the limit")
+                raise ArgumentError(
+                    f"--visitor-limit {text} needs a whole number, such as {name}=100; 0 removes the limit"
+                )
             given[name.replace("-", "_")] = int(number)
         return cls(**given)
 

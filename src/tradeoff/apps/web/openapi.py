@@ -50,6 +50,13 @@ NAMED = {
     "labels": {"type": "object", "additionalProperties": TEXT},
 }
 
+AGAINST = {
+    "loss": {**NUMBER, "description": "The part of the best possible gain that it loses on average over what fits."},
+    "wins": {**_list(TEXT), "description": "In what it is better than what is recommended."},
+    "loses": {**_list(TEXT), "description": "In what it is worse."},
+}
+SHARE_WORDS = "The share of all weights that fit the trusted answers, each counted the same, for which it is the best."
+
 RISK = {
     "oneOf": [{"type": "null"}, _ref("Risk")],
     "description": "How the outcomes are really spread; null where nothing is left to chance.",
@@ -175,13 +182,44 @@ SCHEMAS: dict[str, Schema] = {
             "conflicts": _list(WHOLE),
         }
     ),
+    "Place": _object(
+        {**NAMED, "place": {**WHOLE, "minimum": 1}, **AGAINST, "share": {**NUMBER, "description": SHARE_WORDS}}
+    ),
+    "Ranking": _object(
+        {
+            "ranking": {**_list(_ref("Place")), "description": "The best few; the first is what is recommended."},
+            "considered": {**WHOLE, "description": "How many alternatives were compared."},
+            "drawn": {
+                "type": ["integer", "null"],
+                "description": "How many weight vectors the shares were counted over; null where they are exact.",
+            },
+            "error": {**NUMBER, "description": "How far off a share may be, 19 times in 20."},
+            "order": TEXT,
+            "basis": {**TEXT, "description": "What the shares are shares of, in sentences."},
+        }
+    ),
+    "WhyNot": _object(
+        {
+            **NAMED,
+            **AGAINST,
+            "verdict": {"enum": ["recommended", "same", "dominated", "never", "ruled out", "possible"]},
+            "beaten_by": {**_list(TEXT), "description": "What beats it, or what together does whatever the weights."},
+            "weights": {
+                "type": ["object", "null"],
+                "additionalProperties": NUMBER,
+                "description": "Weights for which it is the best, as near as can be to the estimate.",
+            },
+            "answers": {**_list(WHOLE), "description": "The numbers of the answers that together rule it out."},
+            "sentences": {**_list(TEXT), "description": "The same as people read it."},
+        }
+    ),
     "Error": _object({"error": TEXT}),
 }
 
 WORDS = {
     400: "The body is not JSON, or the server does not answer to this name.",
     403: "Not allowed: by invitation only, or sent by another site.",
-    404: "There is no such interview.",
+    404: "There is no such interview, or nothing of that name.",
     408: "The request did not arrive in time.",
     409: "The question is already answered; ask for the current one.",
     413: "The body is too large.",
@@ -210,6 +248,14 @@ def _operation(
     return operation
 
 
+def _asking_by_name(read: tuple[int, ...]) -> Schema:
+    found = _operation("whyNot", "Why something is not what is recommended", "WhyNot", errors=(*read, 422))
+    name = {"type": "string", "minLength": 1, "maxLength": 200}
+    words = "The name of an item, or a place of the ranking."
+    found["parameters"] = [ID, {"name": "name", "in": "query", "required": True, "schema": name, "description": words}]
+    return found
+
+
 @cache
 def document() -> Schema:
     """Return the OpenAPI document."""
@@ -217,7 +263,7 @@ def document() -> Schema:
     begin = _operation(
         "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
     )
-    followers = ("question", "answer", "undo", "recommendation")
+    followers = ("question", "answer", "undo", "recommendation", "ranking", "whyNot")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
     }
@@ -242,6 +288,10 @@ def document() -> Schema:
             "/api/interviews/{id}/recommendation": {
                 "get": _operation("recommendation", "What is recommended now", "Recommendation", errors=read)
             },
+            "/api/interviews/{id}/ranking": {
+                "get": _operation("ranking", "The best few for this person", "Ranking", errors=read)
+            },
+            "/api/interviews/{id}/why-not": {"get": _asking_by_name(read)},
         },
         "components": {"schemas": SCHEMAS},
     }

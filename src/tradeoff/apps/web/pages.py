@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import threads, views
+from tradeoff.apps.web.decision import decision
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.log import SAID, write_log
@@ -22,6 +23,7 @@ from tradeoff.stores.base import missing
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
+from tradeoff.studies.sharing import shared_name
 
 NOTICES = {
     "answered": "This question has already been answered, perhaps in another window. You can take the answer back.",
@@ -127,17 +129,23 @@ async def undo(request: Request) -> Response:
 async def result(request: Request) -> Response:
     """Show the result so far."""
     sessions, token, notice = _sessions(request), _token(request), _notice(request)
+    query, shared = dict(request.query_params), ""
+    if sessions.study.sharing:
+        name = await aside(shared_name, sessions.store, sessions.study, token)
+        shared = f"/r/{name}" if name else ""
     return HTMLResponse(
         await visit(
             sessions,
             token,
-            lambda session: _result_page(sessions, token, session, notice),
+            lambda session: _result_page(sessions, token, session, notice, query, shared),
             caller=request.scope.get("visitor"),
         )
     )
 
 
-def _result_page(sessions: Sessions, token: str, session: Session, notice: str) -> str:
+def _result_page(
+    sessions: Sessions, token: str, session: Session, notice: str, query: Mapping[str, str], shared: str
+) -> str:
     session.ask()
     found, history = session.recommendation, session.history()
     resolved = found.complete  # a strategy that allows for slips has dealt with contradictions
@@ -153,6 +161,7 @@ def _result_page(sessions: Sessions, token: str, session: Session, notice: str) 
             conflicts=conflicts,
             texts=sessions.study.texts,
             notice=notice,
+            decision=decision(sessions.problem, session.interview, query, shared),
         )
     return views.render("result.html", **view)
 
@@ -247,6 +256,8 @@ def _links(sessions: Sessions, token: str) -> views.Links:
         log=f"{here}/log",
         question=here,
         picture=_picture(sessions),
+        report=f"{here}/report",
+        share=f"{here}/share" if sessions.study.sharing else "",
     )
 
 

@@ -21,6 +21,7 @@ from tradeoff.model import Alternative, Lottery, Plan, Recommendation
 from tradeoff.presentation import svg
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.maps import map_layout
+from tradeoff.presentation.report import TEMPLATES, drawing_globals
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import LONGEST, clipped
 from tradeoff.problem import Presentable
@@ -39,8 +40,9 @@ FRAMES = 8  # pictures of a path
 @cache
 def environment() -> jinja2.Environment:
     """Return the environment of the templates: everything is escaped, and a missing value is an error."""
+    rooms = jinja2.ChoiceLoader([jinja2.PackageLoader(room) for room in ("tradeoff.apps.web", TEMPLATES)])
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("tradeoff.apps.web"), autoescape=True, undefined=jinja2.StrictUndefined,
+        loader=rooms, autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     made.globals |= {
@@ -48,7 +50,7 @@ def environment() -> jinja2.Environment:
         "bar": svg.bar,
         "range_bar": svg.range_bar,
         "icon": svg.icon,
-        "quantile_dots": svg.quantile_dots,
+        **drawing_globals(),
     }
     made.filters |= {"clip": _clip, "parts": _parts, "evenly": evenly}
     return made

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tradeoff.apps.web.decision import Decision
 from tradeoff.apps.web.overview import admin_view
 from tradeoff.apps.web.rendering import RenderCache, environment, render, render_cache
 from tradeoff.model import Alternative, Recommendation
@@ -42,6 +43,8 @@ class Links:
     log: str
     question: str
     picture: Picture | None = None
+    report: str = ""  # "" where there is none
+    share: str = ""  # where a link to share is made; "" where that is not allowed
 
 
 def _text(texts: Mapping[str, str], name: str) -> str:
@@ -126,6 +129,7 @@ def result_view(
     conflicts: Sequence[int],
     texts: Mapping[str, str],
     notice: str = "",
+    decision: Decision | None = None,
 ) -> dict[str, Any]:
     """Return the values of result.html; ``conflicts`` are the numbers of answers that contradict each other."""
     cache = render_cache(problem)
@@ -147,6 +151,7 @@ def result_view(
         "notes": notes(problem),
         "map_defs": cache.map_defs,
         "links": links,
+        "decision": decision,
     }
 
 

@@ -92,3 +92,47 @@ if (refresh) { // without scripts the page reloads itself; here it reloads when 
 
 const heading = document.querySelector("[data-focus]");
 if (heading) heading.focus({ preventScroll: true });
+
+for (const link of document.querySelectorAll("a.whole")) link.textContent = link.href; // to be read and copied
+
+// --- weights to try ---------------------------------------------------------
+
+const weigh = document.querySelector("form.weigh");
+if (weigh) {
+  const list = document.querySelector(".weighed");
+  const sliders = [...weigh.querySelectorAll("input[type=range]")];
+  const limits = [...weigh.querySelectorAll("input[type=number]")];
+  const numbers = (text) => text.split(" ").map(Number);
+  const rows = [...list.children].map((row) => ({ row, gains: numbers(row.dataset.gains), amounts: numbers(row.dataset.amounts) }));
+  const rank = () => {
+    const weights = sliders.map((slider) => Number(slider.value));
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    sliders.forEach((slider, i) => {
+      slider.setAttribute("aria-valuetext", total ? `${Math.round(100 * weights[i] / total)}% of all importance` : "nothing matters");
+    });
+    for (const one of rows) {
+      one.worth = one.gains.reduce((sum, gain, i) => sum + gain * (total ? weights[i] : 1), 0);
+      one.within = limits.every((field, i) => {
+        const limit = field.valueAsNumber;
+        return Number.isNaN(limit) || (one.amounts[i] - limit) * Number(field.dataset.sign) >= -1e-9 * Math.max(Math.abs(limit), 1);
+      });
+    }
+    rows.sort((a, b) => b.within - a.within || b.worth - a.worth);
+    const most = rows[0].worth || 1;
+    rows.forEach((one, place) => {
+      const share = Math.min(100 * one.worth / most, 100);
+      one.row.hidden = place >= Number(list.dataset.shown) || !one.within;
+      one.row.querySelector(".worth").textContent = `${Math.round(share)}%`;
+      one.row.querySelector(".fill").setAttribute("width", Math.max(share, 0.8).toFixed(1));
+    });
+    list.append(...rows.map((one) => one.row));
+    const left = rows.filter((one) => one.within).length;
+    const said = left === rows.length ? "" : left ? `${left} of ${rows.length} meet these limits.` : "Nothing meets these limits.";
+    const status = document.querySelector(".left");
+    if (status.textContent !== said) status.textContent = said;
+  };
+  weigh.querySelector("button").hidden = true;
+  weigh.addEventListener("submit", (event) => event.preventDefault());
+  weigh.addEventListener("input", rank);
+  window.addEventListener("pageshow", rank); // a browser may have kept the sliders where they were
+}

@@ -1,0 +1,156 @@
+"""What a result page says beyond the plan: the best few, why not another one, all alternatives, and weights to try."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tradeoff.decisions import Preferences, Ranking, why_not
+from tradeoff.decisions.ranking import ranking_of
+from tradeoff.decisions.weighing import Options, options
+from tradeoff.errors import ArgumentError
+from tradeoff.interview import Interview
+from tradeoff.model import Vector
+from tradeoff.presentation.pareto import Picture, pareto_picture
+from tradeoff.presentation.ranking import RankingTable, WhyNot, ordinals, ranking_table, why_not_words
+from tradeoff.presentation.text import clipped, one_line
+from tradeoff.presentation.weighing import Weighing, weighing
+from tradeoff.problem import Presentable
+from tradeoff.problems.catalogue import Catalogue
+from tradeoff.sensitivity import shares_of
+
+KEPT = 64  # results of a problem whose ranking is kept
+LISTED = 300  # names that fit a list to choose from; among more, one is typed
+LONGEST = 200  # characters of a name that is typed
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the part of the page shows."""
+
+    ranking: RankingTable
+    choices: tuple[tuple[str, str], ...]  # to ask about: what is sent, and the name; none where one is typed
+    asked: str
+    why_not: WhyNot | None
+    refused: str  # why what was asked about is not known; ""
+    picture: Picture | None
+    weighing: Weighing | None
+    shared: str = ""  # the address of the shared result
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What does not depend on what is asked."""
+
+    ranked: Ranking
+    picture: Picture | None
+    options: Options
+
+
+_known: WeakKeyDictionary[Presentable, OrderedDict[bytes, _Known]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _key(interview: Interview) -> bytes:
+    """Return what tells results apart: the answers, and which of them are trusted."""
+    found = interview.recommendation
+    parts = [f"{number} {answer}".encode() + question.key for number, question, answer in interview.answers]
+    parts += [repr(found.doubtful).encode(), found.alternative.value.tobytes(), found.weights.tobytes()]
+    return hashlib.sha256(b"|".join(parts)).digest()
+
+
+def _known_of(problem: Presentable, interview: Interview) -> _Known:
+    """Return the ranking, the picture and the alternatives to weigh; they are worked out once."""
+    key = _key(interview)
+    with _lock:
+        kept = _known.setdefault(problem, OrderedDict())
+        found = kept.get(key)
+    if found is None:
+        with interview.thinking():
+            recommendation = interview.recommendation
+            ranked = ranking_of(problem, recommendation, Preferences.of(interview))
+            found = _Known(ranked, pareto_picture(problem, recommendation), options(problem, recommendation, ranked))
+        with _lock:
+            kept[key] = found
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
+    return found
+
+
+def ranking_for(problem: Presentable, interview: Interview) -> Ranking:
+    """Return the ranking of an interview, worked out once."""
+    return _known_of(problem, interview).ranked
+
+
+def decision(problem: Presentable, interview: Interview, query: Mapping[str, str], shared: str = "") -> Decision:
+    """Return the part of a result page; ``query`` says what is asked about and what is tried.
+
+    ``why`` is a name, ``w0``, ``w1``, ... are weights and ``l0``, ``l1``, ... limits of the objectives that can be changed.
+    """
+    known, numbers = _known_of(problem, interview), ordinals(interview)
+    table = ranking_table(problem, known.ranked, numbers)
+    asked, refused, told = query.get("why", "")[:LONGEST], "", None
+    if asked:
+        try:
+            with interview.thinking():
+                rival = why_not(interview, asked, known.ranked)
+            told = why_not_words(problem, rival, known.ranked, numbers, interview.recommendation.weights)
+        except ArgumentError as error:
+            refused = f"{one_line(str(error))[:400]}."
+    recommended = interview.recommendation.alternative
+    return Decision(
+        ranking=table,
+        choices=_choices(problem, table),
+        asked=one_line(asked),
+        why_not=told,
+        refused=refused[:1].upper() + refused[1:],
+        picture=known.picture,
+        weighing=weighing(
+            problem,
+            known.options,
+            recommended,
+            table.rows[0].name,
+            _tried(problem, interview, query),
+            _limits(problem, query),
+        ),
+        shared=shared,
+    )
+
+
+def _choices(problem: Presentable, table: RankingTable) -> tuple[tuple[str, str], ...]:
+    if not isinstance(problem, Catalogue):
+        return tuple((str(row.place), clipped(row.name, 60)) for row in table.rows[1:])
+    names = [*problem.names, *problem.beaten]
+    if len(names) > LISTED or max(map(len, names)) > LONGEST:
+        return ()
+    return tuple((name, clipped(name, 60)) for name in sorted(names, key=str.lower) if name != table.rows[0].name)
+
+
+def _tried(problem: Presentable, interview: Interview, query: Mapping[str, str]) -> Vector:
+    """Return the weights that a person tries, or the estimated ones."""
+    relevant = [j for j, matters in enumerate(problem.matters) if matters]
+    given = [query.get(f"w{i}", "") for i in range(len(relevant))]
+    weights = np.zeros(len(problem.objectives))
+    if all(text.isascii() and text.isdigit() and len(text) <= 3 for text in given) and any(map(int, given)):
+        weights[relevant] = [min(int(text), 100) for text in given]
+        return weights
+    return shares_of(interview.recommendation.weights)
+
+
+def _limits(problem: Presentable, query: Mapping[str, str]) -> dict[int, float]:
+    """Return the limits that a person tries, by the number of the objective; what is no number is none."""
+    found = {}
+    for i, j in enumerate(j for j, matters in enumerate(problem.matters) if matters):
+        with suppress(ValueError):
+            limit = float(query.get(f"l{i}", "")[:40])
+            if math.isfinite(limit):
+                found[j] = limit
+    return found

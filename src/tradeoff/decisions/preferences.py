@@ -1,0 +1,166 @@
+"""All preferences that are still possible: the weights that fit the answers, and points spread evenly over them.
+
+An answer is about weights w and a precision e, the smallest difference that a person notices. Weights fit if some precision
+goes with them: then every difference that was noticed is at least as large as every one that was not. That is a convex set
+of weights, and "all preferences still possible" means this set, where every weight vector counts the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.decisions.programs import least
+from tradeoff.interview import Interview
+from tradeoff.model import Indices, Matrix, Vector
+from tradeoff.problem import Problem
+from tradeoff.running import Record
+from tradeoff.strategies.polytope import Cone, half_spaces
+
+Answers = tuple[tuple[int, Vector, int], ...]  # number in the log, difference of gains, +1, 0 or -1
+
+STEPS = 5  # times the square of the number of objectives: how often a point moves before it counts
+AT_ONCE = 256  # points that walk together: few enough for the processor's cache
+CORNERS = 8  # directions, beside the objectives, whose extreme points are looked for: the points start between them
+LEAST_STEP = 1e-14  # of a direction: what is smaller is rounding and bounds nothing
+NO_HEIGHT, NO_RATE = 1e-14, 1e-12  # a point on the border, and a line that never meets it
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """The weights that fit the trusted answers.
+
+    ``answers`` are about the ``relevant`` objectives, those that what is chosen can change; the weights of the others
+    cannot matter and are 0. ``set_aside`` are the numbers of answers that are not trusted: probable slips, and answers that
+    contradict each other.
+    """
+
+    objectives: int
+    relevant: Indices
+    answers: Answers
+    set_aside: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, interview: Interview) -> Preferences:
+        """Return the preferences that fit the trusted answers of an interview."""
+        recommendation = interview.recommendation
+        return cls.given(interview.problem, interview.answers, recommendation.doubtful)
+
+    @classmethod
+    def given(cls, problem: Problem, answers: Sequence[Record], doubtful: Sequence[int] = ()) -> Preferences:
+        """Return the preferences that fit these answers without the doubtful ones.
+
+        Where the others contradict each other, a smallest set of them that does is set aside as well, until some fit.
+        """
+        matters = getattr(problem, "matters", None)
+        relevant = np.arange(len(problem.objectives)) if matters is None else np.flatnonzero(np.asarray(matters))
+        labelled = tuple(
+            (number, question.difference[relevant], answer.sign) for number, question, answer in answers if answer
+        )
+        aside = {int(number) for number in doubtful}
+        while True:
+            trusted = tuple(one for one in labelled if one[0] not in aside)
+            conflict = _cone(trusted, len(relevant)).irreducible_conflict()
+            if not conflict:
+                return cls(len(problem.objectives), relevant, trusted, tuple(sorted(aside)))
+            aside |= set(conflict)  # type: ignore[arg-type]
+
+    @property
+    def d(self) -> int:
+        """The number of objectives that can be changed."""
+        return len(self.relevant)
+
+    @cached_property
+    def half_spaces(self) -> Matrix:
+        """The rows a with ``a @ w >= 0`` for all rows exactly where the weights >= 0 on the relevant objectives fit."""
+        strict = [sign * difference for _, difference, sign in self.answers if sign]
+        same = [difference for _, difference, sign in self.answers if not sign]
+        rows = [np.eye(self.d), *(row[None, :] for row in strict)]
+        rows += [np.stack([noticed - unnoticed, noticed + unnoticed]) for noticed in strict for unnoticed in same]
+        return np.vstack(rows)
+
+    def fit(self, weights: Matrix) -> NDArray[np.bool_]:
+        """Return which rows of weights on all objectives fit the answers."""
+        return np.asarray((weights[:, self.relevant] @ self.half_spaces.T >= -1e-12).all(axis=1))
+
+    def on_all(self, weights: Matrix) -> Matrix:
+        """Return weights on the relevant objectives as weights on all of them."""
+        rows = np.zeros((len(weights), self.objectives))
+        rows[:, self.relevant] = weights
+        return rows
+
+    def interval(self) -> tuple[float, float]:
+        """Return the least and the largest share of the first of two relevant objectives."""
+        # (s, 1 - s) @ a = a1 + s (a0 - a1) >= 0
+        slope = self.half_spaces[:, 0] - self.half_spaces[:, 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = -self.half_spaces[:, 1] / slope
+        low = max([0.0, *at[slope > LEAST_STEP].tolist()])
+        return low, max(min([1.0, *at[slope < -LEAST_STEP].tolist()]), low)
+
+    def spread(self, count: int, seed: int = 0) -> Matrix:
+        """Return weights on all objectives that are spread evenly over all that fit: [count, k], each row summing to 1.
+
+        With two relevant objectives they are equally far apart. With more they are drawn by hit-and-run: every point takes
+        steps to anywhere on a random line through it, which leaves the uniform distribution as it is. The directions are
+        those in which the set is wide, so that it may be narrow in others.
+        """
+        if self.d == 1:
+            return self.on_all(np.ones((count, 1)))
+        if self.d == 2:
+            low, high = self.interval()
+            first = low + (high - low) * (np.arange(count) + 0.5) / count
+            return self.on_all(np.stack([first, 1 - first], axis=1))
+        random = np.random.default_rng(seed)
+        corners = self._corners(random)
+        begun = (random.dirichlet(np.ones(len(corners)), max(count, AT_ONCE)) @ corners).T
+        shape = _root(np.cov(self._walked(begun[:, :AT_ONCE], _root(np.cov(begun)), random)))
+        parts = [begun[:, i : min(i + AT_ONCE, count)] for i in range(0, count, AT_ONCE)]
+        return self.on_all(np.hstack([self._walked(part, shape, random) for part in parts]).T)
+
+    def _walked(self, points: Matrix, shape: Matrix, random: np.random.Generator) -> Matrix:
+        """Return the points, one per column, after many steps, each to anywhere on a line through the point.
+
+        The lines' directions are spread like the columns of ``shape``, whatever has happened before.
+        """
+        rows = self.half_spaces
+        for _ in range(STEPS * self.d**2):
+            direction = shape @ random.standard_normal(points.shape)
+            # Along the line the height over a half-space becomes height * (1 + t * rate); the line ends where that is 0.
+            rate = (rows @ direction) / np.maximum(rows @ points, NO_HEIGHT)
+            ahead, behind = -1 / np.minimum(rate.min(axis=0), -NO_RATE), -1 / np.maximum(rate.max(axis=0), NO_RATE)
+            moved = points + (behind + random.random(points.shape[1]) * (ahead - behind)) * direction
+            np.maximum(moved, 0.0, out=moved)
+            points = moved / moved.sum(axis=0)
+        return points
+
+    def _corners(self, random: np.random.Generator) -> Matrix:
+        """Return corners of the set in many directions."""
+        directions = np.vstack([np.eye(self.d), -np.eye(self.d), random.standard_normal((CORNERS, self.d))])
+        answered = self.half_spaces[self.d :]
+        found = []
+        for direction in directions:
+            done = least(direction, answered, np.zeros(len(answered)), self.d)
+            assert done is not None  # the set is not empty, and bounded
+            found.append(done.x)
+        return np.array(found)
+
+
+def _root(covariance: Matrix) -> Matrix:
+    """Return a matrix whose product with its transpose is this covariance, whose rows sum to 0."""
+    sizes, directions = np.linalg.eigh(covariance)
+    root = directions * np.sqrt(np.maximum(sizes, 0.0))
+    result: Matrix = root - root.mean(axis=0)
+    return result
+
+
+def _cone(answers: Answers, d: int) -> Cone:
+    """Return the cone of (weights, precision) that fit these answers."""
+    cone = Cone.orthant(d, 1.0)
+    for number, difference, sign in answers:
+        cone = cone.add(half_spaces(difference, sign), number)
+    return cone

@@ -1,0 +1,71 @@
+"""Rankings, reasons why not, and groups as plain data, for the API and for ``--json``."""
+
+from __future__ import annotations
+
+from tradeoff.decisions import Ranking, Rival
+from tradeoff.interview import Interview
+from tradeoff.model import Alternative, Item
+from tradeoff.presentation.data import Data, by_name, named_data, value_data
+from tradeoff.presentation.ranking import ordinals, ranking_table, why_not_words
+from tradeoff.problem import Presentable
+from tradeoff.sensitivity import what_if
+
+
+def ranking_data(problem: Presentable, interview: Interview, ranked: Ranking) -> Data:
+    """Return a ranking: each place with its share, its loss, and what it wins and loses against the first."""
+    table = ranking_table(problem, ranked, ordinals(interview))
+    return {
+        "ranking": [
+            {
+                **_named(problem, one.alternative),
+                "name": row.name,
+                "place": row.place,
+                "share": float(one.share),
+                "loss": float(one.loss),
+                "wins": list(row.wins),
+                "loses": list(row.loses),
+            }
+            for one, row in zip(ranked.ranked, table.rows, strict=True)
+        ],
+        "considered": ranked.considered,
+        "drawn": ranked.drawn,
+        "error": ranked.error,
+        "order": table.order,
+        "basis": table.basis,
+    }
+
+
+def rival_data(problem: Presentable, interview: Interview, rival: Rival, ranked: Ranking) -> Data:
+    """Return why an alternative is not what is recommended."""
+    words = why_not_words(problem, rival, ranked, ordinals(interview), interview.recommendation.weights)
+    return {
+        **_named(problem, rival.alternative),
+        "name": words.name,
+        "verdict": rival.verdict,
+        "loss": float(rival.loss),
+        "wins": list(words.wins),
+        "loses": list(words.loses),
+        "beaten_by": [_named(problem, one)["name"] for one in rival.beaten_by],
+        "weights": None if rival.weights is None else by_name(problem, rival.weights),
+        "answers": [int(number) for number in rival.answers],
+        "sentences": list(words.sentences),
+    }
+
+
+def change_data(problem: Presentable, interview: Interview) -> list[Data]:
+    """Return what would be recommended as each objective matters more."""
+    return [
+        {
+            "objective": change.objective.name,
+            "stops": [{"from": s.low, "to": s.high, **_named(problem, s.alternative)} for s in change.stops],
+        }
+        for change in what_if(problem, interview.recommendation)
+    ]
+
+
+def _named(problem: Presentable, alternative: Alternative) -> Data:
+    """Return an alternative by name and value; one that was left out of the catalogue has no index."""
+    named = value_data(problem, alternative) | named_data(problem, alternative)
+    if isinstance(alternative.plan, Item) and alternative.plan.index < 0:
+        named["index"] = None
+    return named

@@ -1,0 +1,120 @@
+"""Alternatives to weigh freely, in words: in the order of any weights, within any limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.decisions.weighing import Options
+from tradeoff.model import Alternative, Vector
+from tradeoff.presentation.cards import amounts
+from tradeoff.presentation.ranking import ranked_names
+from tradeoff.presentation.text import one_line
+from tradeoff.problem import Presentable
+
+SAME = 1e-9  # of a limit: an amount this close to it is within
+
+
+@dataclass(frozen=True)
+class Field:
+    """An objective with its weight, in whole per cent of the largest, and its limit."""
+
+    name: str
+    weight: int
+    word: str  # "at most" or "at least"
+    unit: str
+    sign: int  # 1 where more is better
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class OptionRow:
+    """An alternative to be weighed."""
+
+    name: str
+    gains: tuple[float, ...]  # of the fields
+    amounts: tuple[float, ...]  # of the fields, in units
+    told: str  # what it comes to
+    score: float  # what it is worth, as a part of the best of those within the limits
+    within: bool
+    recommended: bool
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Alternatives in the order of some weights, those within the limits first."""
+
+    fields: tuple[Field, ...]
+    rows: tuple[OptionRow, ...]
+    basis: str
+
+    @property
+    def within(self) -> int:
+        """How many are within the limits."""
+        return sum(row.within for row in self.rows)
+
+
+def weighing(
+    problem: Presentable,
+    given: Options,
+    recommended: Alternative,
+    name: str,
+    weights: Vector,
+    limits: Mapping[int, float] | None = None,
+) -> Weighing:
+    """Return alternatives in the order of their worth for these weights, which are on all objectives.
+
+    ``name`` is what the recommended one is called; ``limits`` are the least that is wanted of an objective, or the most
+    where less is better, by its number.
+    """
+    relevant = [j for j, matters in enumerate(problem.matters) if matters]
+    others = [one for one in given.alternatives if one.plan != recommended.plan]
+    called = dict(zip(map(id, others), ranked_names(problem, [recommended, *others])[1:], strict=True))
+    gains = np.array([one.value[relevant] for one in given.alternatives])
+    outcomes = np.array([problem.outcome(one.value) for one in given.alternatives])
+    kept = np.ones(len(outcomes), dtype=bool)
+    for j, limit in (limits or {}).items():
+        kept &= (outcomes[:, j] - limit) * problem.objectives[j].sign >= -SAME * max(abs(limit), 1.0)
+    mine = np.maximum(weights[relevant], 0.0)
+    worth = gains @ (mine if mine.sum() > 0 else np.ones(len(relevant)))
+    most = max(float(worth[kept].max(initial=0.0)), 1e-300)
+    rows = []
+    for i in np.lexsort((-worth, ~kept)).tolist():
+        one = given.alternatives[i]
+        rows.append(
+            OptionRow(
+                name=called.get(id(one), name),
+                gains=tuple(round(float(gain), 6) for gain in gains[i]),
+                amounts=tuple(float(f"{outcomes[i, j]:.9g}") for j in relevant),
+                told=", ".join(f"{row.name} {row.amount}" for row in amounts(problem, one)),
+                score=min(float(worth[i] / most), 1.0),
+                within=bool(kept[i]),
+                recommended=id(one) not in called,
+            )
+        )
+    return Weighing(_fields(problem, relevant, mine, limits or {}), tuple(rows), _basis(given))
+
+
+def _fields(
+    problem: Presentable, relevant: list[int], weights: Vector, limits: Mapping[int, float]
+) -> tuple[Field, ...]:
+    largest = float(weights.max(initial=0.0)) or 1.0
+    found = []
+    for j, weight in zip(relevant, weights.tolist(), strict=True):
+        o = problem.objectives[j]
+        word = "at least" if o.goal == "max" else "at most"
+        found.append(
+            Field(one_line(o.name), round(100 * weight / largest), word, one_line(o.unit), int(o.sign), limits.get(j))
+        )
+    return tuple(found)
+
+
+def _basis(given: Options) -> str:
+    shown = len(given.alternatives)
+    if given.total is None:
+        return "Shown are plans that are best for some weights; plans that are nearly the same count as one."
+    if given.total > shown:
+        return f"Shown are the {shown:,} of {given.total:,} that lose least on average by your answers."
+    return ""

@@ -1,0 +1,134 @@
+"""rank, plot, report and group on the command line, and the keys at the end of an interview."""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+import tradeoff
+from tests.docs.test_snippets import DATA
+from tradeoff.apps.cli import afterwards
+from tradeoff.apps.cli.main import main
+from tradeoff.interview import Interview
+from tradeoff.log import write_log
+from tradeoff.stores import JsonLines, open_store
+from tradeoff.studies import Sessions, Study
+from tradeoff.users import LinearUser
+
+LAPTOPS = str(DATA / "laptops.csv")
+OBJECTIVES = ("--objectives", "price:min,battery:max,weight:min,speed:max")
+
+
+def run(*words: str, columns: int = 80) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(main, list(words))
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three people's interviews about laptops, as files."""
+    folder = tmp_path_factory.mktemp("logs")
+    problem = tradeoff.load(LAPTOPS, objectives=OBJECTIVES[1])
+    found = []
+    for name, weights in {"ann": [3, 1, 0, 0], "bo": [0, 3, 0, 1], "cy": [1, 0, 2, 3]}.items():
+        interview = Interview(problem)
+        person = LinearUser.scaled(problem, weights, 0.02)
+        while (question := interview.ask()) is not None:
+            interview.tell(person(question))
+        path = folder / f"{name}.jsonl"
+        path.write_text(write_log(interview.log))
+        found.append(path)
+    return found
+
+
+def test_rank_prints_the_best_few_and_why_not(logs: list[Path]) -> None:
+    done = run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]))
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("1. Giro") and "best for" in lines[0]
+    assert all(len(line) <= 80 for line in lines)
+    assert sum(line[:2] in ("1.", "2.", "3.", "4.", "5.") for line in lines) == 5
+    done = run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--why-not", "Elan", "--why-not", "2", "--what-if")
+    assert "Why not Elan?" in done.stdout and "It can never be the best: “Cara”" in done.stdout
+    assert "If price mattered more" in done.stdout and "1. Giro" not in done.stdout
+    data = json.loads(
+        run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--json", "--why-not", "Foro", "--places", "3").stdout
+    )
+    assert len(data["ranking"]) == 3 and data["why_not"][0]["name"] == "Foro"
+
+
+def test_plot_and_report_write_files(logs: list[Path], tmp_path: Path) -> None:
+    picture, page = tmp_path / "a.svg", tmp_path / "a.html"
+    done = run("plot", LAPTOPS, *OBJECTIVES, str(logs[0]), "-o", str(picture), "--axes", "price,speed")
+    assert done.exit_code == 0 and f"written: {picture}" in done.stderr
+    assert "price and speed of 7 alternatives and of 1 that another one beats" in done.stdout
+    assert ET.parse(picture).getroot().tag.endswith("svg")
+    done = run("report", LAPTOPS, *OBJECTIVES, str(logs[0]), "-o", str(page), "--title", "A laptop for Ann")
+    assert done.exit_code == 0 and "A laptop for Ann" in page.read_text()
+    assert "price:min,battery:max" in page.read_text()  # the command that makes it again
+    done = run("plot", "coffee", "-o", str(tmp_path / "missing" / "a.svg"))
+    assert done.exit_code == 2 and "No such file or directory; choose another file" in done.stderr
+
+
+def test_logs_of_other_problems_and_other_files_are_refused(logs: list[Path], tmp_path: Path) -> None:
+    done = run("rank", "coffee", str(logs[0]))
+    assert done.exit_code == 4 and "the log is about another problem ('laptops'" in done.stderr
+    done = run("report", "coffee", str(tmp_path / "none.jsonl"), "-o", str(tmp_path / "x.html"))
+    assert done.exit_code == 4 and "cannot read" in done.stderr
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    done = run("rank", "coffee", str(tmp_path / "binary"))
+    assert done.exit_code == 4 and "it is not text" in done.stderr
+
+
+def test_group_prints_what_each_keeps(logs: list[Path], tmp_path: Path) -> None:
+    done = run("group", LAPTOPS, *OBJECTIVES, *map(str, logs), "--menu", "3")
+    assert done.exit_code == 0, done.output
+    for words in ("Most on average", "Fairest", "A menu of 3 plans", "ann", "bo", "cy", "Everybody keeps all of it."):
+        assert words in done.stdout
+    data = json.loads(run("group", LAPTOPS, *OBJECTIVES, *map(str, logs), "--within", "0.3", "--json").stdout)
+    assert data["choices"][-1]["least"] >= 0.7 and [one["name"] for one in data["people"]] == ["ann", "bo", "cy"]
+
+
+def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
+    problem = tradeoff.load(LAPTOPS, objectives=OBJECTIVES[1])
+    store = f"sqlite:///{tmp_path / 'study.db'}"
+    with open_store(store) as opened:
+        study = Study.of(problem, "mine", checks=False)
+        study.keep(opened, problem)
+        sessions = Sessions(study, problem, opened)
+        for weights in ([3, 1, 0, 0], [0, 3, 0, 1]):
+            person, token = LinearUser.scaled(problem, weights, 0.02), sessions.open()
+            with sessions.session(token) as session:
+                while (asked := session.ask()) is not None:
+                    session.tell(asked.turn, person(asked.question))
+        sessions.open()
+    done = run("study", "group", "mine", "--store", store)
+    assert done.exit_code == 0, done.output
+    assert (
+        "note: 1 of 3 have not finished" in done.stderr and "person 2" in done.stdout and "person 3" not in done.stdout
+    )
+
+
+def test_keys_at_the_end_open_the_ranking_why_not_and_what_if(logs: list[Path]) -> None:
+    problem = tradeoff.load(LAPTOPS, objectives=OBJECTIVES[1])
+    with JsonLines.open(logs[1]) as store:
+        interview = Interview.resume(problem, store.read())
+    pressed = iter(["r", "w", *"Elax", "\x7f", "n", "\n", "w", *"zzz", "\r", "w", "\x1b", "i", "u"])
+
+    def next_key(prompt):
+        if prompt is not None:
+            prompt()
+        return next(pressed)
+
+    out = Console(width=80, height=24, record=True, file=io.StringIO(), highlight=False)
+    assert afterwards.look_around(interview, problem, out, next_key)
+    shown = out.export_text()
+    assert "1. Giro" in shown and "Why not Elan?" in shown and "no item is called 'zzz'" in shown
+    assert "If price mattered more" in shown and shown.count(afterwards.LAST_PROMPT) == 6
+    assert len(afterwards.LAST_PROMPT) <= 80
+    assert next(pressed, None) is None

@@ -1,0 +1,58 @@
+"""Links to share: unguessable, read-only, to be stopped, and forbidden where a study says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.studies.test_session import COFFEE
+from tests.studies.test_sessions import sessions
+from tradeoff.errors import ArgumentError
+from tradeoff.stores import MissingError, open_store
+from tradeoff.studies import Study
+from tradeoff.studies.sharing import share, share_name, shared_name, shared_token
+
+
+@pytest.mark.parametrize("address", ["memory:", "sqlite:///{}/a.db", "folder:{}"])
+def test_a_share_leads_to_one_result_until_it_is_stopped(address: str, tmp_path: Path) -> None:
+    with open_store(address.format(tmp_path)) as store:
+        people = sessions(store)
+        token, other = people.open(), people.open()
+        assert shared_name(store, people.study, token) == ""
+        share(store, people.study, token)
+        share(store, people.study, token)  # again: the same link
+        name = shared_name(store, people.study, token)
+        assert name == share_name(people.study, token) and len(name) == 22
+        assert token not in name and shared_token(store, people.study, name) == token
+        assert shared_name(store, people.study, other) == ""
+        share(store, people.study, token, stop=True)
+        assert shared_name(store, people.study, token) == ""
+        with pytest.raises(MissingError):
+            shared_token(store, people.study, name)
+        share(store, people.study, token)
+        assert shared_token(store, people.study, name) == token
+        assert set(store.names("tasting")) == {token, other} and Study.names(store) == ["tasting"]
+
+
+def test_names_that_nobody_shares_are_missing() -> None:
+    people = sessions()
+    token = people.open()
+    for name in (share_name(people.study, token), token, "../x", "", "x" * 300):
+        with pytest.raises(MissingError):
+            shared_token(people.store, people.study, name)
+    with pytest.raises(MissingError):
+        share(people.store, people.study, "a" * 22)
+    share(people.store, people.study, token, stop=True)  # nothing is there to be stopped
+    assert share_name(people.study, token) != share_name(Study.of(COFFEE, "tasting", strategy="paper"), token)
+
+
+def test_a_study_can_forbid_sharing() -> None:
+    people = sessions(sharing=False)
+    token = people.open()
+    with pytest.raises(ArgumentError, match="cannot be shared"):
+        share(people.store, people.study, token)
+    assert not Study.read(people.store, "tasting").sharing
+    open_one = sessions()
+    assert "sharing" not in open_one.store.read("studies", "tasting")[0]  # earlier versions read it
+    assert Study.read(open_one.store, "tasting").sharing
