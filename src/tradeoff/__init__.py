@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tradeoff.covering import cover
     from tradeoff.decisions import group, ranking, why_not
     from tradeoff.errors import (
         ArgumentError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
+    from tradeoff.problems.coverage import Coverage
     from tradeoff.problems.mdp import MDP
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
@@ -61,6 +63,7 @@ _HOME = {
     "Catalogue": "problems.catalogue",
     "ConcaveUser": "users",
     "ContraryUser": "users",
+    "Coverage": "problems.coverage",
     "DriftingUser": "users",
     "Interview": "interview",
     "Item": "model",
@@ -88,6 +91,7 @@ _HOME = {
     "Trajectory": "model",
     "UndecidedError": "errors",
     "compress": "representation",
+    "cover": "covering",
     "dilute": "problem",
     "examples": "sources",
     "group": "decisions",
@@ -108,6 +112,7 @@ __all__ = [
     "Catalogue",
     "ConcaveUser",
     "ContraryUser",
+    "Coverage",
     "DriftingUser",
     "Interview",
     "Item",
@@ -135,6 +140,7 @@ __all__ = [
     "Trajectory",
     "UndecidedError",
     "compress",
+    "cover",
     "dilute",
     "examples",
     "group",

@@ -1,4 +1,4 @@
-"""The errors of tradeoff, all of them.
+"""All errors that tradeoff raises.
 
 ::
 
@@ -10,8 +10,8 @@
     ├── LogError          a log of answers cannot be continued with this problem or version      exit code 4
     └── StoreError        answers cannot be kept: a file that is full, in use, or not a log      exit code 4
 
-Each message says what is wrong, where, what was found and what to do. ``ProblemWarning`` is about what was corrected, such
-as states that cannot be reached.
+Each message says what is wrong, where, what was found and what to do. A ``ProblemWarning`` says what was corrected, such as
+unreachable states.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class ProblemError(TradeoffError, ValueError):
 
 
 class TooLargeError(ProblemError):
-    """The problem would not fit in memory; the message holds the estimate."""
+    """The problem would not fit in memory; the message gives the estimated size."""
 
 
 class UndecidedError(ProblemError):

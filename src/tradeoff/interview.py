@@ -1,10 +1,10 @@
-"""Ask, tell, undo, resume: an interview is its log, and everything else is replay.
+"""Ask, tell, undo and resume. An interview is its log; everything else is replay.
 
 ``tell``, ``skip`` and ``undo`` only add an event to the log: they cost nothing, and a strategy that fails cannot lose what
-they recorded. The strategy sees the events when they are needed: for the next question, the recommendation, or whether
-anything is left to ask. Resuming runs the strategy again and answers from the log what was answered before; taking back
-an answer does the same without it. A question that was answered is not asked again unless its answer was taken back, even
-if the strategy reaches it by another route.
+they recorded. The strategy sees the events when something depends on them: the next question, the recommendation, or
+whether anything is left to ask. Resuming runs the strategy again with the answers in the log; taking back an answer does
+the same without that answer. A question is not asked again unless its answer was taken back, even if the strategy reaches
+it in another order.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Interview:
     ) -> None:
         """``strategy``: "careful" for people, "certified" for answers that are always right, "paper", or your own.
 
-        ``options`` are the strategy's own; ``skip_implied`` asks nothing that follows from earlier answers. ``sides`` is
-        a seed that decides, question by question, which alternative is shown first.
+        ``options`` are the strategy's own; with ``skip_implied``, questions whose answers follow from earlier ones are not
+        asked. ``sides`` is a seed that decides which alternative of each question is shown first.
         """
         spec = spec_of(strategy)
         if max_questions is not None and (type(max_questions) is not int or max_questions < 0):
@@ -103,20 +103,20 @@ class Interview:
             at=steady.after(None),
         )
         self._set_up(problem, spec, header, header.to_json(), steady)
-        self._advance()  # options that the strategy cannot use are refused here
+        self._advance()  # raises an error if the strategy cannot use the options
 
     def _set_up(self, problem: Problem, spec: StrategySpec, header: Header, written: Event, clock: SteadyClock) -> None:
         self.problem, self.strategy, self.sides = problem, header.strategy, header.sides
-        self.state = LogState(header)  # what the log says
-        # Entered around every computation.
+        self.state = LogState(header)  # the state of the log
+        # A context manager entered for every computation.
         self.thinking: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
         self._spec, self._clock = spec, clock
         self._events: list[Event] = [written]
         self._resumed = False
-        # The strategy may be behind the log: events that it has not seen, with their position there.
+        # The strategy may be behind the log: these are the events it has not seen, with their positions in the log.
         self._unseen: deque[tuple[int, LogEvent]] = deque()
         self._answers: list[Record] = []  # those not taken back
-        self._untold: deque[Record] = deque()  # of these, what the current run was not told yet
+        self._untold: deque[Record] = deque()  # those of them that the current run has not been given
         self._foreign: set[int] = set()  # numbers of answers to questions that this version would not ask
         self._asked: Question | None = None  # the question that waits for an answer
         self._asked_foreign = False
@@ -125,7 +125,7 @@ class Interview:
     # --- recording ----------------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        """Return the time of an event that comes next."""
+        """Return the time for the next event."""
         return self._clock.after(self.state.last)
 
     def record(self, event: LogEvent) -> None:
@@ -135,11 +135,11 @@ class Interview:
     def _append(self, event: LogEvent, written: Event) -> None:
         self.state.apply(event)
         self._events.append(written)
-        if isinstance(event, Asked | Answered | Skipped | Retracted):  # checks and the end are not for the strategy
+        if isinstance(event, Asked | Answered | Skipped | Retracted):  # the strategy does not see checks and the end
             self._unseen.append((self.state.length, event))
 
     def tell(self, answer: Answer | str) -> None:
-        """Record the answer to the question that was asked; anything else is refused and changes nothing."""
+        """Record the answer to the current question; raise an ArgumentError, and change nothing, if it is not an answer."""
         try:
             given = Answer(answer)
         except ValueError:
@@ -148,7 +148,7 @@ class Interview:
         self.record(Answered(answer=given, number=self._number_asked(), at=self.now()))
 
     def skip(self) -> None:
-        """Record that the question was skipped: nothing is learned from it, and something else is asked instead."""
+        """Record that the current question was skipped: nothing is learned from it, and another one is asked."""
         self.record(Skipped(number=self._number_asked(), at=self.now()))
 
     def _number_asked(self) -> int:
@@ -168,7 +168,7 @@ class Interview:
         self.record(Retracted(number=number, at=self.now()))
 
     def _last_used(self) -> int:
-        """Return the number of the last answer that the strategy uses, wherever it uses it."""
+        """Return the number of the last answer that the strategy uses, in the order of the log."""
         if self._unseen and isinstance(last := self._unseen[-1][1], Answered | Skipped):
             return last.number  # it will be used next
         used = self._think().used
@@ -180,7 +180,7 @@ class Interview:
 
     @property
     def ready(self) -> bool:
-        """Whether the next question and the recommendation are known, so that looking takes no time."""
+        """Whether the next question and the recommendation are already computed."""
         return self._is_current() and self._run is not None and self._run.recommended
 
     def _is_current(self) -> bool:
@@ -188,13 +188,13 @@ class Interview:
 
     @property
     def known(self) -> bool:
-        """Whether the next question takes no time: it is found already, or in the strategy's cache."""
+        """Whether the next question needs no computation: it is known, or in the strategy's cache."""
         if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
             return False
         return all(isinstance(e, Answered | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
 
     def _think(self) -> Run:
-        """Bring the strategy to where the log is."""
+        """Bring the strategy up to date with the log."""
         if not self._is_current():
             with contextlib.nullcontext() if self.known else self.thinking():
                 self._take_in()
@@ -203,7 +203,7 @@ class Interview:
         return self._run
 
     def _take_in(self) -> None:
-        """Process recorded events, and stop before the strategy would have to find a question that was not asked yet."""
+        """Process recorded events, but do not make the strategy compute a question that has not been asked."""
         while self._unseen:
             position, event = self._unseen[0]
             match event:
@@ -248,7 +248,7 @@ class Interview:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def ask(self) -> Question | None:
-        """Return the question to be answered now, or None when nothing is left to ask."""
+        """Return the current question, or None if nothing is left to ask."""
         shown = self.next()
         if shown is None:
             return None
@@ -261,12 +261,12 @@ class Interview:
                 at=self.now(),
             )
             self.record(asked)
-            self._unseen.pop()  # the strategy asked it
+            self._unseen.pop()  # the strategy already knows its own question
             self._asked, self._asked_foreign = shown.question, False
         return shown.question
 
     def next(self) -> Shown | None:
-        """Return what ``ask`` would ask, and on which side each alternative would be, without asking it."""
+        """Return what ``ask`` would ask, with the sides, without asking it."""
         step = self._think().step
         if step is None:
             return None
@@ -279,7 +279,7 @@ class Interview:
         return Shown(question, side, again=side == turned)
 
     def _side_turned(self, question: Question) -> Side | None:
-        """Return which alternative was B when these two were last shown and answered; None if they were not."""
+        """Return which alternative was B when these two were last shown and answered; None if they never were."""
         first, second = (_digits(one.value) for one in (question.first, question.second))
         for one in reversed(self.state.standing):
             shown = one.shown
@@ -293,15 +293,15 @@ class Interview:
 
     @property
     def left(self) -> Side:
-        """Which alternative of the question that was asked is shown first, on the left or as A."""
+        """Which alternative of the current question is shown first (on the left, or as A)."""
         return "first" if self.state.question is None else self.state.question.left
 
     def sides_shown(self) -> dict[int, Side]:
-        """Return for each answer's number which alternative was shown first."""
+        """Return which alternative was shown first, by the number of the answer."""
         return {one.number: one.shown.left for one in self.state.given if one.number is not None}
 
     def can_show(self, number: int) -> bool:
-        """Return whether the question of an answer can be shown again: not if it is foreign, as a log has no plans."""
+        """Return whether an answer's question can be shown again; a foreign one cannot, because a log has no plans."""
         self._think()
         return number not in self._foreign
 
@@ -314,7 +314,7 @@ class Interview:
 
     @property
     def recommendation(self) -> Recommendation:
-        """What is recommended now: the final word, or the best estimate so far."""
+        """The current recommendation: the final one, or the best estimate so far."""
         run = self._think()
         with contextlib.nullcontext() if run.recommended else self.thinking():
             return run.recommendation()
@@ -327,7 +327,7 @@ class Interview:
 
     @property
     def answers(self) -> tuple[Record, ...]:
-        """The answers that the strategy has used, in its order: (number, question, answer or None if skipped)."""
+        """The answers the strategy has used, in the order it used them: (number, question, answer or None if skipped)."""
         return tuple(self._think().used)
 
     def conflicts(self) -> tuple[Record, ...]:
@@ -362,9 +362,9 @@ class Interview:
         strategy: AnyStrategy | None = None,
         clock: Clock = wall_clock,
     ) -> Interview:
-        """Return the interview that wrote this log, at the same question, ready to go on.
+        """Return the interview that wrote this log, ready to continue at the same question.
 
-        A strategy of your own must be given again: nothing that a log names is ever imported.
+        A custom strategy must be given again, because nothing that a log names is ever imported.
         """
         interview = cls.loaded(problem, list(log), strategy=strategy, clock=clock)
         interview._verify()
@@ -379,7 +379,7 @@ class Interview:
         strategy: AnyStrategy | None = None,
         clock: Clock = wall_clock,
     ) -> Interview:
-        """Return the interview that wrote this log, to be replayed when it is needed."""
+        """Return the interview that wrote this log; it is replayed when needed."""
         header = header_of(log[0] if log else None)
         check_problem(header, problem)
         interview = cls.__new__(cls)
@@ -389,12 +389,12 @@ class Interview:
         return interview
 
     def extend(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Add events that another process has appended to this log, to be replayed when they are needed."""
+        """Add events that another process has appended to this log; they are replayed when needed."""
         for event in events:
             self._append(event_of(event, self.state.length + 1), dict(event))
 
     def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Add events that another process has appended to this log, and check that the strategy asks what they say."""
+        """Add events that another process has appended to this log, and check that the strategy asks the same questions."""
         self.extend(events)
         self._verify()
 
@@ -405,7 +405,7 @@ class Interview:
                 self._advance()
 
     def _compare(self, event: Asked, run: Run, where: str) -> None:
-        """Accept a logged question if the strategy asks it too, or if another version of the program asked it."""
+        """Check a logged question: the strategy must ask it too, unless another version of the program asked it."""
         question = None if run.step is None else run.step.question
         if question is not None and _same(event.first, question.first) and _same(event.second, question.second):
             self._asked, self._asked_foreign = question, False
@@ -433,10 +433,10 @@ class Interview:
 
 
 def _digits(value: ArrayLike) -> bytes:
-    """Return the digits of a value that every machine agrees on."""
+    """Return those digits of a value that are the same on every machine."""
     return (np.round(np.asarray(value), 9) + 0.0).tobytes()
 
 
 def _same(value: tuple[float, ...], alternative: Alternative) -> bool:
-    """Return whether an alternative in a log is this one, but for the last digits of another machine."""
+    """Return whether a logged value is that of this alternative, up to the last digits, which may differ by machine."""
     return len(value) == len(alternative.value) and bool(np.allclose(value, alternative.value, rtol=0, atol=1e-9))

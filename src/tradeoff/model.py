@@ -1,4 +1,4 @@
-"""The frozen values that pass between the rooms: objectives, alternatives and the plans behind them."""
+"""The immutable values that the packages exchange: objectives, alternatives, plans, questions and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Indices: TypeAlias = NDArray[np.integer]
 
 
 def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the values as a read-only array of floats of its own."""
+    """Return a read-only copy of the values as an array of floats."""
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
@@ -28,16 +28,16 @@ def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
 
 @singledispatch
 def as_html(value: object) -> str | None:
-    """Return a value as HTML for notebooks; a room that can draw a type registers a function for it."""
+    """Return a value as HTML for notebooks; ``presentation`` registers a function for each type it can draw."""
     return None
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The outcome that gains are counted from, under a name a person understands.
+    """The outcome that gains are measured from, with a name that people understand.
 
     ``outcome`` gives an amount per objective in the person's units; without it the reference is the worst attainable
-    expectation of each objective, taken one by one. It may be hypothetical: no plan need lead there.
+    expected value of each objective on its own. It may be hypothetical: no plan need lead there.
     """
 
     name: str = "the worst of everything"
@@ -86,9 +86,9 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class OptimalPolicy:
-    """The policy that is optimal for these weights on the gains; the MDP solves for it again when it is needed.
+    """The policy that is optimal for these weights on the gains; the MDP solves for it again when needed.
 
-    Holding k numbers instead of a table of H x S actions is what makes it possible to keep thousands of alternatives.
+    Storing k numbers instead of a table of H x S actions makes it possible to keep thousands of alternatives.
     """
 
     weights: Vector
@@ -149,7 +149,7 @@ class Mixture:
                 f"a mixture needs as many probabilities as plans and at least one; "
                 f"{len(self.probabilities)} probabilities and {len(self.plans)} plans were given"
             )
-        # Plain Python, because a search dilutes thousands of times and an array for two numbers is slow.
+        # Plain Python, because a search creates thousands of mixtures and arrays of two numbers are slow.
         total = sum(self.probabilities)
         if not (min(self.probabilities) >= 0 and abs(total - 1) <= 1e-9):
             raise ArgumentError(
@@ -174,23 +174,23 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """One way things can go: the states passed through, the actions taken between them, and what it comes to.
+    """One way a plan can turn out: the states, the actions taken between them, and the outcome.
 
-    ``probability`` is how likely exactly this is when the plan is followed; ``outcome`` is in the person's units.
-    A trajectory ends early where nothing more happens. An item of a catalogue is one state and no actions.
+    ``probability`` is that of exactly this trajectory under the plan; ``outcome`` is in the person's units. A trajectory
+    ends early if nothing more happens. An item of a catalogue is one state without actions.
     """
 
     states: tuple[str, ...]
     actions: tuple[str, ...]
     probability: float
     outcome: Vector
-    through: tuple[str, ...] = ()  # all places that are passed, where the states are only some of them
+    through: tuple[str, ...] = ()  # all places passed, if the states are only some of them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outcome", frozen_array(self.outcome))
 
     def same_as(self, other: Trajectory) -> bool:
-        """Return whether both tell the same story and come to the same outcome."""
+        """Return whether both have the same states, actions and outcome."""
         return (
             self.states == other.states
             and self.actions == other.actions
@@ -200,14 +200,12 @@ class Trajectory:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """How a plan's outcomes are distributed: ``points[m, k]`` in the person's units, and how likely each is."""
+    """The distribution of a plan's outcomes: ``points[m, k]`` in the person's units, and how likely each is."""
 
     points: Matrix
     probabilities: Vector
-    rollouts: int | None = None  # that it was estimated from; None where it is exact
-    range: Matrix | None = (
-        None  # [2, k]: the least and the greatest that can happen; None where only rollouts were seen
-    )
+    rollouts: int | None = None  # the number it was estimated from; None if it is exact
+    range: Matrix | None = None  # [2, k]: the least and the greatest possible; None if only rollouts were seen
 
     @cached_property
     def mean(self) -> Vector:
@@ -217,12 +215,12 @@ class Outcomes:
 
     @cached_property
     def spread(self) -> Vector:
-        """The standard deviation of each objective; exactly 0 where only rounding varies."""
+        """The standard deviation of each objective; exactly 0 if only rounding varies."""
         deviation: Vector = np.sqrt(self.probabilities @ np.square(self.points - self.mean))
         return np.where(deviation > 1e-12 * np.abs(self.points).max(axis=0), deviation, 0.0)
 
     def quantiles(self, objective: int, shares: ArrayLike) -> Vector:
-        """Return for each share the smallest outcome that is not exceeded with at least this probability.
+        """Return, for each share, the smallest outcome that is not exceeded with at least this probability.
 
         >>> Outcomes(np.arange(1.0, 7.0)[:, None], np.full(6, 1 / 6)).quantiles(0, [0.5, 0.95]).tolist()
         [3.0, 6.0]
@@ -235,16 +233,16 @@ class Outcomes:
 
     @property
     def error(self) -> float:
-        """Half the width of a 95% interval around any estimated chance, at most; 0 where the distribution is exact."""
+        """The largest half-width of a 95% interval around an estimated chance; 0 if the distribution is exact."""
         return 0.0 if self.rollouts is None else 0.98 / self.rollouts**0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Lottery:
-    """A plan a person can read: at most k + 1 trajectories, with weights that give exactly the plan's average outcome.
+    """A plan in readable form: at most k + 1 trajectories, weighted to give exactly the plan's average outcome.
 
-    The weights sum to 1. They are not the trajectories' own probabilities: a few trajectories stand for all of them.
-    ``truth`` is how the plan's outcomes are really distributed, where that was worked out.
+    The weights sum to 1. They are not the trajectories' own probabilities: a few trajectories represent all of them.
+    ``truth`` is the true distribution of the plan's outcomes, if it was computed.
     """
 
     objectives: tuple[Objective, ...]
@@ -277,27 +275,27 @@ class Lottery:
         return result
 
     def _repr_html_(self) -> str | None:
-        """Return the lottery as HTML for notebooks; None where nothing was registered to draw it."""
+        """Return the lottery as HTML for notebooks; None if no function is registered to draw it."""
         return as_html(self)
 
 
 class Situation(NamedTuple):
-    """What a policy does in one state at one step (counted from 0), and how likely it is to get there."""
+    """What a policy does in one state at one step (counted from 0), and how likely that situation is."""
 
     step: int
     state: str
     action: str
     probability: float
-    free: bool = True  # whether something else could be done there
+    free: bool = True  # whether other actions are available there
 
 
 @dataclass(frozen=True)
 class Details:
-    """What to do under a plan, as facts: an item has labels, a solution has lines, a policy has situations."""
+    """Details of a plan: an item has labels, a solution has lines of text, a policy has situations."""
 
     labels: Mapping[str, str] = field(default_factory=dict)  # texts to show beside an item
-    lines: tuple[str, ...] = ()  # what to do, line by line
-    situations: tuple[Situation, ...] = ()  # the situations of a policy in order of time: all, or the likeliest of many
+    lines: tuple[str, ...] = ()  # what to do
+    situations: tuple[Situation, ...] = ()  # in order of time: all that a policy leads to, or the likeliest of many
     complete: bool = True  # whether these are all that can be reached
 
 
@@ -346,19 +344,19 @@ class Question:
 
     @property
     def key(self) -> bytes:
-        """What identifies this question: the two values, bit for bit."""
+        """Identifies this question: the two values, bit for bit."""
         return self.first.value.tobytes() + self.second.value.tobytes()
 
     @property
     def pair(self) -> frozenset[bytes]:
-        """What identifies the two alternatives, whichever is first."""
+        """Identifies the two alternatives in either order."""
         return frozenset((self.first.value.tobytes(), self.second.value.tobytes()))
 
 
 class Reason(StrEnum):
-    """Why the asking stopped, as a fact that presentation words; a strategy of one's own may give any other text.
+    """Why the strategy stopped asking; ``presentation`` puts it into words. A custom strategy may give any other text.
 
-    "Very likely" is what ``likely_worst`` means by it; "probably" is what the belief that chose the questions holds.
+    "Very likely" has the meaning of ``likely_worst``; "probably" is the view of the belief that chose the questions.
     """
 
     PROVED = "proved to be within the target"
@@ -378,31 +376,31 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """What is recommended, and how much can be said for it.
+    """A recommendation, and how certain it is.
 
-    Three levels of certainty are never blurred. ``likely_regret`` is the mean of the relative regret for a person who
-    answers as this one did, and ``likely_worst`` is "very likely" not exceeded: by at most 5% of the people whose answers
-    are wrong as often as the strategy allows for. ``regret_bound`` is the certificate: the share of the best possible gain
-    that may be lost at most, for every preference consistent with the answers (without the ``doubtful`` ones).
-    ``robust_bound`` is the same if any one more of the answers were wrong. They are None if a strategy cannot tell. All
-    regrets are relative to gains over the reference.
+    Three levels of certainty are kept apart. ``likely_regret`` is the mean relative regret of a person with these answers.
+    ``likely_worst`` is very likely not exceeded: at most 5% of the people whose answers are wrong as often as the strategy
+    allows for lose more. ``regret_bound`` is the certificate: the largest share of the best possible gain that may be lost,
+    for any preference consistent with the answers (without the ``doubtful`` ones). ``robust_bound`` is the same if one more
+    of the answers is wrong. Each is None if a strategy does not provide it. All regrets are relative to gains over the
+    reference.
     """
 
     alternative: Alternative
     weights: Vector  # the estimated importance of each gain, summing to 1
     questions: int
-    reason: str  # why the asking stopped: a Reason, or a text of the strategy's own
-    complete: bool = True  # whether the strategy asked all it wanted
+    reason: str  # why the strategy stopped: a Reason, or a text of its own
+    complete: bool = True  # whether the strategy asked everything it needed
     regret_bound: float | None = None
     robust_bound: float | None = None
     likely_regret: float | None = None
     likely_worst: float | None = None
     importance: Matrix | None = None  # [k, 2]: the smallest and largest importance that fits the answers
-    unidentified: tuple[str, ...] = ()  # objectives whose importance stayed open, because it does not matter
+    unidentified: tuple[str, ...] = ()  # objectives whose importance was not determined, because it does not matter
     runner_up: Alternative | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
     target: float | None = None  # the relative regret that the strategy aims for
-    expected_left: float | None = None  # about how many questions are still to come, this one included
+    expected_left: float | None = None  # about how many questions are left, including this one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))

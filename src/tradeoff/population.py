@@ -1,7 +1,7 @@
-"""Many simulated users of one problem: how many questions a strategy asks them, and what its advice costs them.
+"""Simulate many users of one problem: how many questions a strategy asks, and how much its recommendations lose.
 
-Everything about user number i follows from the seed and i, so that any row can be had again alone (``run_user``) and no
-row depends on how many processes there were. The work is cut into shards that joblib runs, in local processes or, under
+User i depends only on the seed and i, so any row can be reproduced on its own (``run_user``), and no row depends on the
+number of processes. The work is divided into shards that joblib runs in local processes or, under
 ``joblib.parallel_config``, on a Dask or Ray cluster.
 """
 
@@ -34,13 +34,13 @@ from tradeoff.users import LinearUser, relative_regret
 SHARD_SECONDS = 2.0
 SMALLEST_SHARD, LARGEST_SHARD = 10, 1000
 
-# Starting processes takes about this long, so that a run shorter than this is done in this one.
+# Starting processes takes about this many seconds, so a run shorter than this uses the current process only.
 WORTH_PROCESSES = 2.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a row, beside the problem and the user's number."""
+    """Everything that determines a row, except the problem and the user's number."""
 
     precision: float = 0.01
     strategy: str = "careful"
@@ -63,7 +63,7 @@ class Settings:
 def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser:
     """Return simulated user number ``index``: weights Dirichlet(1), scaled so that their best alternative is worth 1.
 
-    With that scale their precision is relative: 0.01 is 1% of the best that this user can get.
+    With that scale the precision is relative: 0.01 is 1% of the best that this user can get.
     """
     taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
     weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
@@ -72,7 +72,7 @@ def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser:
 
 
 def run_user(problem: Problem, index: int, settings: Settings) -> Row:
-    """Return what asking simulated user number ``index`` comes to: the same row as in any run that has this user.
+    """Interview simulated user number ``index`` and return the result: the same row as in any run with this user.
 
     >>> import tradeoff
     >>> row = run_user(tradeoff.load("coffee"), 3, Settings(precision=0.01, strategy="paper"))
@@ -101,7 +101,7 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
 
 
 def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recommendation:
-    """Return the recommendation; the strategy is driven without an ``Interview``, whose log nobody would read."""
+    """Return the recommendation; the strategy is run without an ``Interview``, since no log is needed."""
     running = start(settings.strategy, problem, max_questions=settings.max_questions, **settings.options)
     try:
         step = next(running)
@@ -114,15 +114,15 @@ def _interview(problem: Problem, user: LinearUser, settings: Settings) -> Recomm
 
 # --- shards -----------------------------------------------------------------------------------------------------------
 
-# The last problem that this process worked on: what was worked out for its first shard (bases, compiled code) serves them all.
+# The last problem in this process, kept so that its later shards reuse what the first one computed (bases, compiled code).
 _known: dict[tuple[str, str], Problem] = {}
 
 
 class _Sent:
-    """A problem that may go to another process.
+    """A problem that can be sent to another process.
 
-    There it comes as bytes, with the folders to import its modules from: worker processes are used again, and those that
-    were started before a folder was added to the path do not know it.
+    It is sent as bytes, together with the folders to import its modules from: worker processes are reused, and one that
+    was started before a folder was added to the path does not know that folder.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -132,7 +132,7 @@ class _Sent:
         self._path = list(sys.path)
 
     def __getstate__(self) -> dict[str, Any]:
-        from joblib.externals.loky.backend.reduction import dumps  # also for what is defined in __main__
+        from joblib.externals.loky.backend.reduction import dumps  # can also pickle what is defined in __main__
 
         self._packed = self._packed or bytes(dumps(self._problem))
         return vars(self) | {"_problem": None}
@@ -145,16 +145,16 @@ class _Sent:
                 self._problem = pickle.loads(self._packed)
             except ImportError as error:
                 raise ArgumentError(
-                    f"the problem cannot be used in another process, which fails with {error}; put that module where the "
-                    "process finds it, or use jobs=1"
+                    f"the problem cannot be used in another process, which fails with {error}; put that module where that "
+                    "process can import it, or use jobs=1"
                 ) from None
         return self._problem
 
 
 def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
-    """Work out what all users of a problem share; return the seconds of that, and those of one user after it.
+    """Compute what all users of a problem share; return the seconds this took, and those for one user afterwards.
 
-    Shared are the paper's bases, and whatever else the first interview needs and the next finds ready.
+    They share the paper's bases, and whatever else the first interview computes and later ones reuse.
     """
     times = [time.perf_counter()]
     spec_of(settings.strategy).prepare(problem, settings.options)
@@ -169,7 +169,7 @@ def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
 def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row]:
     """Return the rows of some users; called in the worker processes."""
     if multiprocessing.current_process().name.startswith("Loky"):
-        # Ctrl-C goes to all processes of a terminal; the one that started this one decides what becomes of it.
+        # Ctrl-C reaches all processes of a terminal; the parent process decides how to stop this one.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     key = (sent.fingerprint, repr(settings))
     known = _known.get(key)
@@ -184,7 +184,7 @@ def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row
 def _run_shards(
     problem: Problem, settings: Settings, shards: Mapping[int, range], jobs: int | None
 ) -> Generator[tuple[int, list[Row]], None, None]:
-    """Yield the shards' rows as they are finished, in any order."""
+    """Yield the rows of each shard as it finishes, in any order."""
     import joblib
 
     sent = _Sent(problem)
@@ -192,7 +192,7 @@ def _run_shards(
     try:
         parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     except ValueError:
-        # Some back ends (Ray's is one) return all results at once: a few rounds of work, so that little is lost.
+        # Some back ends (such as Ray's) return all results together: work in several rounds, so that little can be lost.
         parallel = joblib.Parallel(n_jobs=jobs, batch_size=1)
         step = 4 * joblib.effective_n_jobs(jobs)
         for begin in range(0, len(tasks), step):
@@ -211,7 +211,7 @@ def _numbered_shard(number: int, sent: _Sent, settings: Settings, users: Sequenc
 
 @dataclass(frozen=True)
 class Spread:
-    """A quantity over all users."""
+    """The distribution of a quantity over all users."""
 
     mean: float
     p50: float
@@ -220,7 +220,7 @@ class Spread:
 
     @classmethod
     def of(cls, amounts: Vector | NDArray[np.int64]) -> Spread:
-        """Return the spread of these amounts; the percentiles are amounts that some user had."""
+        """Return the spread of these amounts; each percentile is the amount of an actual user."""
         p50, p95 = np.percentile(amounts, [50, 95], method="inverted_cdf")
         return cls(float(np.mean(amounts)), float(p50), float(p95), float(np.max(amounts)))
 
@@ -234,10 +234,10 @@ class Exceeded:
 
 
 def exceeded_statements(rows: Results, precision: float) -> dict[str, Exceeded]:
-    """Return for each kind of statement how often it was made and did not hold.
+    """Return, for each kind of statement, how often it was made and how often it did not hold.
 
-    The reason for stopping is one, where it states a limit: the target, what the user notices, or the larger of the two.
-    An average is made once for all users: it is exceeded if they lose more than that on average.
+    The reason for stopping is a statement if it names a limit: the target, what the user notices, or the larger of the
+    two. An average is one statement about all users: it is exceeded if they lose more than that on average.
     """
     limits = {"proved": rows.bound, "proved with one slip": rows.robust, "very likely": rows.likely_worst}
     found = {}
@@ -252,7 +252,7 @@ def exceeded_statements(rows: Results, precision: float) -> dict[str, Exceeded]:
 
 
 def _limits(rows: Results, precision: float) -> Vector:
-    """Return what each reason for stopping says is lost at most; a user's best is worth 1, so precision is such a share."""
+    """Return the largest loss that each reason for stopping allows; a user's best is worth 1, so precision is a share too."""
     notice, either = np.full(len(rows), precision), np.maximum(rows.target, precision)
     said = {
         Reason.PROVED: rows.target,
@@ -270,14 +270,14 @@ def _limits(rows: Results, precision: float) -> Vector:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run shows; regrets are relative (0.01 is 1% of what the user could have had)."""
+    """The figures of a run; regrets are relative (0.01 is 1% of what the user could have had)."""
 
     users: int
     questions: Spread
     regret: Spread
-    baseline: Spread  # the regret of asking nothing and counting all objectives alike
-    complete: float  # share of the users with whom the strategy asked all it wanted
-    bound: Spread | None  # the strategy's certificates, where it gives any
+    baseline: Spread  # the regret of asking nothing and weighting all objectives equally
+    complete: float  # share of the users whose interview the strategy completed
+    bound: Spread | None  # the strategy's certificates, if it gives any
     exceeded: Mapping[str, Exceeded]  # by kind of statement, for those that were made
     seconds_per_user: float  # after the shared precomputation
     precomputation: float  # seconds, once per process
@@ -296,7 +296,7 @@ class Population:
         return len(self.results)
 
     def baseline(self) -> Vector:
-        """Return each user's relative regret if nothing is asked and all objectives count alike."""
+        """Return each user's relative regret if nothing is asked and all objectives have equal weight."""
         relevant = np.zeros(len(self.problem.objectives))
         relevant[list(bases_of(self.problem).relevant)] = 1.0
         (equal,) = self.problem.best(relevant[None, :])
@@ -304,7 +304,7 @@ class Population:
         return np.where(np.abs(regret) <= SAME, 0.0, regret)
 
     def summary(self) -> Summary:
-        """Return the figures that sum the run up."""
+        """Return the figures that summarise the run."""
         rows = self.results
         certified = ~np.isnan(rows.bound)
         return Summary(
@@ -334,12 +334,12 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Population:
-    """Return what asking ``users`` simulated people comes to.
+    """Interview ``users`` simulated people and return the results.
 
-    ``jobs``: how many processes, -1 for one per core; by default what joblib is configured for, or one per core where
-    the run is long enough. ``out``: a .csv or .parquet file for the rows; then an interrupted run is continued by the
-    same call, and a second run on that file is refused while the first lasts. ``progress`` is called with how many
-    users are done and how many there are. ``options`` are the strategy's own.
+    ``jobs``: the number of processes, -1 for one per core; by default joblib's configuration, or one per core if the run
+    is long enough. ``out``: a .csv or .parquet file for the rows; the same call then continues an interrupted run, and
+    a second run on that file is refused while the first lasts. ``progress`` is called with the number of users done and
+    their total. ``options`` are the strategy's own.
 
     >>> import tradeoff
     >>> summary = simulate(tradeoff.load("coffee"), 20, precision=0.01).summary()
@@ -364,7 +364,7 @@ def _simulate(
     target: Path | None,
     tell: Callable[[int, int], None],
 ) -> Population:
-    """Simulate what is not kept yet; the folder of the shards is this run's alone."""
+    """Simulate the shards that are not stored yet; no other run uses their folder."""
     precomputation, one = prepare(problem, settings)
     processes = _processes(jobs, users * one)
     shards = None if target is None else Shards(target, _manifest(problem, users, settings, one), _names(problem))
@@ -393,7 +393,7 @@ def _simulate(
 
 
 def _processes(jobs: int | None, seconds: float) -> int | None:
-    """Return joblib's ``n_jobs``: what was asked for, what joblib is configured for, or what is worth it here."""
+    """Return joblib's ``n_jobs``: as requested, as joblib is configured, or as many as are worth starting."""
     import joblib
 
     if jobs is not None:
@@ -404,7 +404,7 @@ def _processes(jobs: int | None, seconds: float) -> int | None:
 
 
 def _shard_size(users: int, seconds: float) -> int:
-    """Return how many users a shard has: about two seconds of work, and enough shards to tell how long it will take."""
+    """Return the number of users in a shard: about two seconds of work, in enough shards to estimate the time left."""
     size = min(LARGEST_SHARD, max(SMALLEST_SHARD, int(SHARD_SECONDS / max(seconds, 1e-9))))
     return max(1, min(size, math.ceil(users / 16)))
 
@@ -414,7 +414,7 @@ def _names(problem: Problem) -> list[str]:
 
 
 def _manifest(problem: Problem, users: int, settings: Settings, seconds: float) -> dict[str, Any]:
-    """Return what a run is, for the folder of its shards; another version may ask other questions."""
+    """Return what identifies a run, for the folder of its shards; another version may ask other questions."""
     from tradeoff import __version__
 
     described = {

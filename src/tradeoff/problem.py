@@ -1,4 +1,4 @@
-"""What every strategy sees, a problem that can be maximised in any linear direction, and what an app also needs."""
+"""The protocols of problems: what strategies need (the best plan for any weights), and what an app needs in addition."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tradeoff.model import (
 )
 from tradeoff.wording import Wording
 
-# Two expectations closer than this share of their size are the same number: rounding, not a difference.
+# Two expected values that differ by less than this share of their size count as equal: the difference is rounding.
 SAME = 1e-12
-# Every bound is exact to about this much, the rounding of the arithmetic itself; a smaller slack is reported as 0.
+# Every bound is exact to about this much, because of rounding; a smaller slack is reported as 0.
 ROUNDING = 1e-9
-# A range below this cannot be divided by; such an objective counts as constant.
+# An objective with a smaller range counts as constant, since its range cannot be divided by.
 SMALLEST_RANGE = 1e-300
 
 
 class Problem(Protocol):
-    """A decision problem as strategies see it; ``best`` is all they need.
+    """A decision problem as strategies see it; ``best`` is all they need to compute with it.
 
     ``outcome in the person's units = origin + scale * value``, with ``scale < 0`` for objectives to be minimised.
     ``best`` may be called from several threads at once.
@@ -59,13 +59,13 @@ class Problem(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A text that identifies this problem; a log of answers names it."""
+        """A string that identifies this problem, and is written to logs."""
 
     @property
     def slack(self) -> float:
         """How far ``best`` may be from the optimum, in gains: ``w @ best(w) >= optimum - slack * sum(abs(w))``.
 
-        0 where the optimum is exact. Read it with ``slack_of``, which takes a problem without this attribute as exact.
+        It is 0 if the optimum is exact. Read it with ``slack_of``, which treats a problem without the attribute as exact.
         """
         return 0.0
 
@@ -74,9 +74,9 @@ class Problem(Protocol):
 
 
 class Presentable(Problem, Protocol):
-    """A problem that an app can present: names, texts, sizes, and plans that a person can read.
+    """A problem that an app can present: names, texts, sizes, and plans in readable form.
 
-    ``ScaledProblem`` implements all of it but ``gain_scale``, ``fingerprint``, ``best`` and ``show``: derive from that.
+    Derive from ``ScaledProblem``, which implements everything but ``gain_scale``, ``fingerprint``, ``best`` and ``show``.
     """
 
     name: str
@@ -85,39 +85,39 @@ class Presentable(Problem, Protocol):
 
     @property
     def kind(self) -> str:
-        """What sort of problem it is, as files and JSON call it: "catalogue", "points", "mdp" or another word."""
+        """The kind of problem, as written in files and JSON: "catalogue", "points", "mdp" or another word."""
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """The sizes worth knowing, by name, such as ``{"items": 300}``."""
+        """The size of the problem, by name, such as ``{"items": 300}``."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was estimated, dropped or assumed when the problem was made, one sentence each."""
+        """What was estimated, left out or assumed when the problem was created, one sentence each."""
 
     @property
     def irrelevant(self) -> tuple[Objective, ...]:
-        """The objectives that come out the same whatever is done."""
+        """The objectives whose outcome is the same for every plan."""
 
     @property
     def matters(self) -> Sequence[bool]:
-        """Whether each objective can be changed by what is chosen."""
+        """Whether the choice of plan changes each objective."""
 
     @property
     def ideal(self) -> Vector:
-        """The best attainable expectation of each objective, in the person's units."""
+        """The best attainable expected value of each objective, in the person's units."""
 
     @property
     def nadir(self) -> Vector:
-        """The worst attainable expectation of each objective, in the person's units."""
+        """The worst attainable expected value of each objective, in the person's units."""
 
     @property
     def reference_name(self) -> str:
-        """What the reference is called."""
+        """The name of the reference."""
 
     @property
     def has_paths(self) -> bool:
-        """Whether a plan unfolds over time; ``show`` then takes ``method``."""
+        """Whether a plan unfolds over time; ``show`` then has the argument ``method``."""
 
     @property
     def storable(self) -> bool:
@@ -125,11 +125,11 @@ class Presentable(Problem, Protocol):
 
     @property
     def places(self) -> Mapping[str, tuple[float, float]]:
-        """Where states are on a map, by name; empty without a map."""
+        """The map coordinates of states, by name; empty without a map."""
 
     @property
     def roads(self) -> Sequence[tuple[str, str]]:
-        """The pairs of places that a map joins, the two ends of all ways first; empty where the model itself says it."""
+        """Pairs of places that the map joins, the start and end of all routes first; empty if the model itself tells."""
 
     @property
     def pictures(self) -> Mapping[str, bytes]:
@@ -137,7 +137,7 @@ class Presentable(Problem, Protocol):
 
     @property
     def wording(self) -> Wording:
-        """How the states are said."""
+        """How states are described."""
 
     def outcome(self, value: ArrayLike) -> Vector:
         """Return a value vector (gains) in the person's units."""
@@ -146,21 +146,21 @@ class Presentable(Problem, Protocol):
         """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
 
     def details(self, plan: Plan) -> Details:
-        """Return what to do under a plan, beyond what its lottery tells."""
+        """Return details of a plan that its lottery does not show."""
 
     def labels_of(self, name: str) -> Mapping[str, str]:
         """Return the texts to show beside the item of this name."""
 
     def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return a real alternative that this one clearly beats in everything, or None if none is known."""
+        """Return a real alternative that this one clearly beats in every objective, or None if none is known."""
 
 
 class GainScale:
-    """The one class that turns outcomes in the person's units into gains over a reference, and back.
+    """Converts outcomes in the person's units to gains over a reference, and back; no other class does.
 
-    Gains are ``(outcome - origin) / scale``: larger is better, never negative, at most 1 for what is attainable, so that
-    objectives measured in minutes and in euros can be compared. An objective with no range gets a scale of one unit;
-    nothing that can be done changes it.
+    Gains are ``(outcome - origin) / scale``: larger is better, never negative, and at most 1 for attainable outcomes, so
+    that objectives measured in minutes and in euros can be compared. An objective that is the same for every plan has a
+    scale of one unit.
     """
 
     def __init__(
@@ -179,13 +179,13 @@ class GainScale:
             broken = np.flatnonzero(~np.isfinite(highest - lowest))
         if len(broken):
             raise ProblemError(
-                f"the amounts of {objectives[broken[0]].name!r} are too large to be added up; use a larger unit"
+                f"the amounts of {objectives[broken[0]].name!r} are too large to add up; use a larger unit"
             )
         worst, best = np.where(sign > 0, lowest, highest), np.where(sign > 0, highest, lowest)
         noise = np.broadcast_to(np.maximum(noise, SMALLEST_RANGE), worst.shape)
         self.matters = np.abs(best - worst) > np.maximum(SAME * np.maximum(np.abs(best), np.abs(worst)), noise)
         self.ideal, self.nadir = best, worst
-        # What rounding alone may have made of zero is zero, and never -0.0: a person would read it as an amount.
+        # A value within rounding of zero becomes exactly zero, and never -0.0, which people would read as an amount.
         self.origin: Vector = np.where(np.abs(worst) <= noise, 0.0, worst + 0.0)
         if reference.outcome is not None:
             self.origin = self._given_reference(reference.outcome, worst, sign, noise)
@@ -195,7 +195,7 @@ class GainScale:
             array.flags.writeable = False
 
     def _given_reference(self, outcome: Mapping[str, float], worst: Vector, sign: Vector, noise: Vector) -> Vector:
-        """Return the origin the person named, checked to be no better than anything attainable."""
+        """Return the given reference, after checking that it is no better than anything attainable."""
         origin = np.array([outcome[o.name] for o in self.objectives])
         for j, objective in enumerate(self.objectives):
             slack = max(SAME * max(1.0, abs(worst[j])), noise[j])
@@ -203,7 +203,7 @@ class GainScale:
                 raise ProblemError(
                     f"the reference {self.reference.name!r} has {objective.name} = {objective.text(origin[j])}, but "
                     f"the worst that can happen is {objective.text(worst[j])}; a reference must not be better than "
-                    "that: lower it, or leave the outcome out and the worst is taken"
+                    "that: lower it, or leave out the outcome to use the worst"
                 )
             if not self.matters[j]:
                 origin[j] = worst[j]
@@ -212,22 +212,22 @@ class GainScale:
     def gains(self, outcomes: Matrix) -> Matrix:
         """Return the gains of outcomes given in the person's units (rows or one row)."""
         values = (outcomes - self.origin) / self.scale
-        # Nothing attainable is below the reference, so a value below zero is the last digit of a sum.
+        # Nothing attainable is below the reference, so a negative value is rounding.
         return np.where(self.matters, np.maximum(values, 0.0), 0.0)
 
     def outcomes(self, gains: Matrix) -> Matrix:
-        """Return outcomes in the person's units of gains (rows or one row)."""
+        """Return the outcomes, in the person's units, for gains (rows or one row)."""
         result: Matrix = self.origin + self.scale * gains
         return result
 
     def raw_weights(self, weights: Matrix) -> Matrix:
-        """Return the weights on outcomes that order plans as these weights on gains do."""
+        """Return weights on outcomes that order plans in the same way as these weights on gains."""
         result: Matrix = np.where(self.matters, weights / self.scale, 0.0)
         return result
 
 
 class ScaledProblem(ABC):
-    """A base class for problems: everything ``Presentable`` asks for that follows from a scale of gains.
+    """A base class for problems: the parts of ``Presentable`` that follow from a scale of gains.
 
     A subclass sets ``objectives``, ``name``, ``title`` and ``about`` and implements ``gain_scale``, ``fingerprint``,
     ``best`` and ``show``.
@@ -252,12 +252,12 @@ class ScaledProblem(ABC):
     @property
     @abstractmethod
     def gain_scale(self) -> GainScale:
-        """The reference and the scale of each gain; computed when first needed."""
+        """The reference and the scale of each gain, computed on first use."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A text that identifies this problem; see ``fingerprint_of``."""
+        """A string that identifies this problem; see ``fingerprint_of``."""
 
     @abstractmethod
     def best(self, weights: ArrayLike) -> list[Alternative]:
@@ -279,27 +279,27 @@ class ScaledProblem(ABC):
 
     @property
     def ideal(self) -> Vector:
-        """The best attainable expectation of each objective, in the person's units."""
+        """The best attainable expected value of each objective, in the person's units."""
         return self.gain_scale.ideal
 
     @property
     def nadir(self) -> Vector:
-        """The worst attainable expectation of each objective, in the person's units."""
+        """The worst attainable expected value of each objective, in the person's units."""
         return self.gain_scale.nadir
 
     @property
     def matters(self) -> Sequence[bool]:
-        """Whether each objective can be changed by what is chosen."""
+        """Whether the choice of plan changes each objective."""
         return tuple(self.gain_scale.matters.tolist())
 
     @property
     def irrelevant(self) -> tuple[Objective, ...]:
-        """The objectives that come out the same whatever is done; their weights cannot matter."""
+        """The objectives whose outcome is the same for every plan, so that their weights cannot matter."""
         return tuple(o for o, matters in zip(self.objectives, self.matters, strict=True) if not matters)
 
     @property
     def reference_name(self) -> str:
-        """What the reference is called."""
+        """The name of the reference."""
         return self.gain_scale.reference.name
 
     @property
@@ -309,7 +309,7 @@ class ScaledProblem(ABC):
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """The sizes worth knowing, by name."""
+        """The size of the problem, by name."""
         return {}
 
     def outcome(self, value: ArrayLike) -> Vector:
@@ -317,7 +317,7 @@ class ScaledProblem(ABC):
         return self.gain_scale.outcomes(np.asarray(value, dtype=float))
 
     def details(self, plan: Plan) -> Details:
-        """Return what to do under a plan, beyond what its lottery tells."""
+        """Return details of a plan that its lottery does not show."""
         return Details()
 
     def limited(self, *limits: str) -> ScaledProblem:
@@ -333,12 +333,12 @@ class ScaledProblem(ABC):
         return {}
 
     def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return a real alternative that this one clearly beats in everything, or None if none is known."""
+        """Return a real alternative that this one clearly beats in every objective, or None if none is known."""
         return None
 
 
 def slack_of(problem: object) -> float:
-    """Return the slack of a problem; one that does not state any is exact.
+    """Return the slack of a problem; 0 if it does not state one.
 
     >>> slack_of(object())
     0.0
@@ -347,9 +347,9 @@ def slack_of(problem: object) -> float:
 
 
 def fingerprint_of(*parts: object) -> str:
-    """Return a short text that is the same for the same parts (arrays, texts, numbers, objectives), bit for bit.
+    """Return a short string that identifies these parts (arrays, strings, numbers, objectives) bit for bit.
 
-    Logs on disk name it, so how each part is written down here never changes.
+    Logs on disk contain it, so the way each part is hashed must never change.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -363,7 +363,7 @@ def fingerprint_of(*parts: object) -> str:
 
 
 def _written(part: object) -> str:
-    """Return a part as text: the fields that identify an objective, and the literals of plain values."""
+    """Return a part as a string: the identifying fields of an objective, or the literal of a plain value."""
     match part:
         case Objective():
             return f"Objective(name={part.name!r}, unit={part.unit!r}, goal={part.goal!r})"
@@ -378,7 +378,7 @@ def _written(part: object) -> str:
 
 
 def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
-    """Return the weights as rows [B, k], checked to be finite and k wide."""
+    """Return the weights as rows [B, k], after checking their shape and that they are finite."""
     try:
         rows = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
@@ -398,21 +398,21 @@ def weight_rows(weights: ArrayLike, objectives: Sequence[Objective]) -> Matrix:
 
 
 def unit_rows(rows: Matrix) -> Matrix:
-    """Return rows of weights brought to a size near 1, each by a power of two: the same optimum, and no sum overflows.
+    """Return rows of weights, each scaled by a power of two to a size near 1: the optimum is the same, and no sum overflows.
 
     >>> unit_rows(np.array([[1e308, 1e308], [3e-310, 0.0], [0.0, 0.0]])).round(3).tolist()
     [[0.556, 0.556], [0.863, 0.0], [0.0, 0.0]]
     """
     sizes = np.abs(rows).max(axis=1, initial=0.0)
     if sizes.min(initial=1.0) > 1e-100 and sizes.max(initial=1.0) < 1e100:
-        return rows  # as they are: a power of two changes no digit
+        return rows  # scaling by a power of two would not change any digit
     exponents = np.frexp(sizes)[1]
     result: Matrix = np.ldexp(rows, -exponents[:, None])
     return result
 
 
 def dilute(alternative: Alternative, share: float) -> Alternative:
-    """Return the plan that is followed with probability ``share`` and replaced by the reference otherwise.
+    """Return the mixture of a plan, with probability ``share``, and the reference.
 
     Its value is ``share`` times the alternative's, because the reference is worth exactly zero.
     """
@@ -423,7 +423,7 @@ def dilute(alternative: Alternative, share: float) -> Alternative:
 
 
 def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:
-    """Return the objectives, checked to be ``count`` many with different names; numbered ones if none are given."""
+    """Return the objectives, after checking that there are ``count`` with distinct names; by default they are numbered."""
     if objectives is None:
         return tuple(Objective(f"objective {j + 1}") for j in range(count))
     found = tuple(o if isinstance(o, Objective) else Objective(o) for o in objectives)
@@ -434,7 +434,7 @@ def objectives_from(objectives: Sequence[Objective | str] | None, count: int) ->
 
 
 def check_distinct(what: str, names: Sequence[str]) -> None:
-    """Raise a ProblemError about the first name that is empty, has spaces at its ends, or is used twice."""
+    """Raise a ProblemError about the first name that is empty, begins or ends with a space, or is used twice."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names):
         if name != name.strip() or not name:
@@ -444,6 +444,6 @@ def check_distinct(what: str, names: Sequence[str]) -> None:
         if name in seen:
             raise ProblemError(
                 f"the {what} name {name!r} is used twice, at positions {seen[name] + 1} and {position + 1}; "
-                f"give every {what} a name of its own"
+                f"give each {what} its own name"
             )
         seen[name] = position

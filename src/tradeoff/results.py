@@ -1,7 +1,7 @@
-"""What simulated users came to, as columns; and the files it is kept in: CSV, Parquet, and the shards of a run.
+"""The results of simulated users as columns, and their files: CSV, Parquet, and the shards of a run.
 
-A run's finished shards lie in ``<out>.shards/`` with a manifest that says what they are shards of, so that a run can be
-interrupted at any moment and continued later, but never with other settings.
+A run's finished shards are in ``<out>.shards/`` with a manifest that identifies the run, so that it can be interrupted at
+any time and continued later, but only with the same settings.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FORMAT = "tradeoff-population/1"
 
 SUFFIXES = (".csv", ".parquet")
 
-# What a strategy may state of its recommendation; files of earlier versions have only the first of these columns.
+# What a strategy may state about its recommendation; files of earlier versions have only the first of these columns.
 STATED = ("bound", "robust", "likely_worst", "likely_regret", "target")
-# What is known of a user beside their weights: the columns of a file, which has the weights after the first of them.
+# The columns of a file except the weights, which follow the first column.
 COLUMNS: dict[str, type] = {
     "index": int, "questions": int, "regret": float, "complete": bool, "reason": str, "bound": float, "errors": int,
     "seconds": float, **dict.fromkeys(STATED[1:], float),
@@ -40,26 +40,26 @@ COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One simulated user: who they were (weights on the gains, their best worth 1) and what the interview came to."""
+    """One simulated user: their weights on the gains (scaled so that their best is worth 1) and the result."""
 
     index: int
     weights: tuple[float, ...]
     questions: int
-    regret: float  # relative: the share of the best possible worth that was lost
+    regret: float  # relative: the share of the best possible value that was lost
     complete: bool
     reason: str
     bound: float | None  # the strategy's own certificate
     errors: int  # wrong answers that this user gave
     seconds: float
-    robust: float | None = None  # what else was stated: the bound with one more wrong answer,
-    likely_worst: float | None = None  # "very likely within",
-    likely_regret: float | None = None  # the average,
-    target: float | None = None  # and what the reason for stopping is about
+    robust: float | None = None  # the stated bound if one more answer is wrong
+    likely_worst: float | None = None  # the stated "very likely within"
+    likely_regret: float | None = None  # the stated average
+    target: float | None = None  # the limit named by the reason for stopping
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Many rows, as columns; what the strategy does not state is NaN."""
+    """Many rows as columns; NaN where the strategy states nothing."""
 
     index: NDArray[np.int64]
     weights: Matrix
@@ -117,12 +117,12 @@ BEFORE, *AFTER = COLUMNS
 
 
 def columns_of(objectives: Sequence[str]) -> list[str]:
-    """Return the names of a file's columns; the prefix keeps an objective called "regret" apart, and "=..." inert."""
+    """Return a file's column names; with the prefix, "regret" is not taken for that column, nor "=..." for a formula."""
     return [BEFORE, *(f"weight_{name}" for name in objectives), *AFTER]
 
 
 def check_out(path: str | Path) -> Path:
-    """Return the path of a results file, checked before anything is computed."""
+    """Check the path of a results file before anything is computed, and return it."""
     out = Path(path)
     if out.suffix.lower() not in SUFFIXES:
         raise ArgumentError(f"results are written to files ending in {' or '.join(SUFFIXES)}, not to {str(out)!r}")
@@ -148,7 +148,7 @@ def _pyarrow() -> Any:
 
 
 def write_results(results: Results, objectives: Sequence[str], path: str | Path, about: object = None) -> None:
-    """Write a .csv or .parquet file, whole or not at all; ``about`` becomes the metadata of a Parquet file."""
+    """Write a .csv or .parquet file completely or not at all; ``about`` becomes the metadata of a Parquet file."""
     out = check_out(path)
     if out.suffix.lower() == ".csv":
         _atomically(out, lambda file: _write_csv(results, objectives, file))
@@ -176,7 +176,7 @@ def _write_csv(results: Results, objectives: Sequence[str], file: IO[str]) -> No
 
 
 def _text(cell: object) -> str:
-    """Return a cell of a CSV file; the repr of a number reads back as the same number, to the last bit."""
+    """Return a cell of a CSV file; the repr of a number reads back as exactly the same number."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return "" if cell is None else cell if isinstance(cell, str) else repr(cell)
@@ -203,7 +203,7 @@ def read_results(path: str | Path) -> Results:
 
 
 def _row(cells: Sequence[Any], width: int) -> Row:
-    """Return a row of texts (CSV) or of values (Parquet)."""
+    """Return a row, given strings (CSV) or values (Parquet)."""
     names = dict(zip(COLUMNS, [cells[0], *cells[1 + width :]], strict=True))
     if names["complete"] not in (True, False, "true", "false"):
         raise ValueError(f"complete is {names['complete']!r}")
@@ -218,7 +218,7 @@ def _row(cells: Sequence[Any], width: int) -> Row:
 
 
 def _part(path: Path) -> Path:
-    """Return where a file is written before it is complete: beside it, so that renaming it is one step."""
+    """Return the temporary path of a file that is being written: in the same folder, so that renaming it is atomic."""
     return path.with_name(f".{path.name}.part")
 
 
@@ -237,7 +237,7 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def check_picture(path: str | Path) -> Path:
-    """Return the path of a picture, checked before anything is computed."""
+    """Check the path of a picture before anything is computed, and return it."""
     out = Path(path)
     if out.suffix.lower() not in PICTURES:
         raise ArgumentError(f"pictures are written to files ending in {', '.join(PICTURES)}, not to {str(out)!r}")
@@ -259,7 +259,7 @@ def _matplotlib() -> Any:
 
 
 def plot_results(results: Results, baseline: Vector, path: str | Path, title: str = "") -> None:
-    """Draw how many questions were asked (left) and which share of the users lost how much at most (right)."""
+    """Draw how many questions were asked (left) and the cumulative distribution of the users' regret (right)."""
     out = check_picture(path)
     matplotlib = _matplotlib()
     with matplotlib.rc_context({"svg.hashsalt": "tradeoff", "font.size": 9}):  # the same picture for the same rows
@@ -273,7 +273,7 @@ def plot_results(results: Results, baseline: Vector, path: str | Path, title: st
         left.legend(frameon=False)
         lowest = min((float(r[r > 0].min()) for r in (results.regret, baseline) if (r > 0).any()), default=1e-3)
         for regret, color, label in ((results.regret, "#3b6ea8", "asked"), (baseline, "#b5651d", "not asked")):
-            # A logarithmic axis has no zero: the curve begins at the share of those who lost nothing.
+            # A logarithmic axis has no zero: the curve begins at the share of users who lost nothing.
             losses = np.sort(regret[regret > 0])
             share = 1 - np.arange(len(losses), -1, -1) / len(regret)
             label = f"{label}: {100 * share[0]:.3g}% lost nothing"
@@ -296,9 +296,9 @@ def _folder(out: Path) -> Path:
 
 @contextmanager
 def held(out: Path) -> Iterator[None]:
-    """Hold the folder of a results file's shards; raise a StoreError at once if another run does.
+    """Lock the folder of a results file's shards; raise a StoreError immediately if another run has it locked.
 
-    Nothing is held where the system or the file system has no such locks.
+    Nothing is locked if the system or the file system does not support it.
     """
     folder = _folder(out)
     if sys.platform == "win32":
@@ -308,20 +308,20 @@ def held(out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # nothing was kept, so there is nothing to go on from
+        with suppress(OSError):  # an empty folder has nothing to continue from
             folder.rmdir()
         os.close(descriptor)
 
 
 def _locked(folder: Path) -> int:
-    """Return the descriptor of the folder, made if need be, with the lock on it; closing it lets go of the lock."""
+    """Create the folder if necessary, lock it, and return its descriptor; closing that releases the lock."""
     import fcntl
 
     while True:
         folder.mkdir(exist_ok=True)
         try:
             descriptor = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:  # the run that had it has just ended
+        except FileNotFoundError:  # another run has just ended and removed it
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -336,14 +336,14 @@ def _locked(folder: Path) -> int:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), folder.stat()):
                 return descriptor
-        os.close(descriptor)  # it was removed, perhaps made anew, before the lock was there
+        os.close(descriptor)  # it was removed, and perhaps created again, before it was locked
 
 
 class Shards:
-    """The folder beside a results file in which a run keeps what is finished, until everything is."""
+    """The folder beside a results file in which a run keeps its finished shards until all are finished."""
 
     def __init__(self, out: Path, manifest: dict[str, Any], objectives: Sequence[str]) -> None:
-        """``manifest``: what the run is; a folder left by the same run is taken up, another run's is refused."""
+        """``manifest`` identifies the run; a folder left by the same run is continued, another run's is refused."""
         self.out, self.objectives = out, objectives
         self.folder = _folder(out)
         self.manifest = json.loads(json.dumps({"format": FORMAT, **manifest}))
@@ -355,27 +355,27 @@ class Shards:
             _atomically(path, lambda file: json.dump(self.manifest, file, indent=2))
 
     def _checked(self, path: Path) -> dict[str, Any]:
-        """Return the manifest that is there, if it is of the same run."""
-        advice = "choose another file for the results, or remove that folder to begin anew"
+        """Return the existing manifest if it belongs to the same run."""
+        advice = "choose another file for the results, or remove that folder to start again"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(found, dict) or not isinstance(found.get("shard"), int) or found["shard"] < 1:
                 raise ValueError("no manifest")
         except (ValueError, RecursionError):
-            raise ArgumentError(f"{path} is damaged, so that its run cannot be continued; {advice}") from None
+            raise ArgumentError(f"{path} is damaged, so its run cannot be continued; {advice}") from None
         there, here = _flat(found), _flat(self.manifest)
         differing = [key for key in {**there, **here} if key != "shard" and there.get(key) != here.get(key)]
         if differing:
             what = ", ".join(f"{key} is {there.get(key)!r} there and {here.get(key)!r} here" for key in differing)
             raise ArgumentError(
                 f"{self.folder} holds the unfinished results of another run ({what}); "
-                f"give that run's command again to finish it, {advice}"
+                f"repeat that run's command to finish it, {advice}"
             )
         return found
 
     @property
     def size(self) -> int:
-        """How many users a shard has; the first run of this file decided it."""
+        """The number of users in a shard, decided by the first run on this file."""
         return int(self.manifest["shard"])
 
     def path(self, number: int) -> Path:
@@ -383,7 +383,7 @@ class Shards:
         return self.folder / f"{number:06}.csv"
 
     def read(self, number: int, users: range) -> Results | None:
-        """Return a finished shard; None if it is not there or not whole."""
+        """Return a finished shard; None if it is missing or incomplete."""
         path = self.path(number)
         if not path.exists():
             return None
@@ -398,11 +398,11 @@ class Shards:
         write_results(results, self.objectives, self.path(number))
 
     def remove(self) -> None:
-        """Remove the folder; everything is in the results file now."""
+        """Remove the folder, once everything is in the results file."""
         shutil.rmtree(self.folder)
 
 
 def _flat(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest with its settings beside the rest, so that a difference can be named."""
+    """Return the manifest with its settings at the top level, so that a difference can be named."""
     settings = manifest.get("settings")
     return {**manifest, **(settings if isinstance(settings, dict) else {})} | {"settings": None}

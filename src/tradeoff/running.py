@@ -1,4 +1,4 @@
-"""A run of a strategy: it is given the known answers, up to the first question without one; and which one a log is of."""
+"""Run a strategy over the known answers, up to the first question without one; and find the strategy of a log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Run:
         self, spec: StrategySpec, problem: Problem, settings: Mapping[str, Any], answers: Iterable[Record] = ()
     ) -> None:
         """``answers`` are used when the strategy reaches their questions, in any order."""
-        self.used: list[Record] = []  # the answers that the strategy has used, in its order
+        self.used: list[Record] = []  # the answers that the strategy has used, in the order it used them
         self.step: Step | None = None  # the question it waits at; None at its end
         self._final: Recommendation | None = None
         self._found: Recommendation | None = None
@@ -36,7 +36,7 @@ class Run:
         self._move(lambda: next(self._strategy))
 
     def tell(self, record: Record, *, foreign: bool) -> None:
-        """Tell the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
+        """Give the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
         if self.step is None:  # it may have ended before a foreign answer
             return
         _, question, reply = record
@@ -61,15 +61,15 @@ class Run:
 
     @property
     def recommended(self) -> bool:
-        """Whether the recommendation takes no time."""
+        """Whether the recommendation needs no computation."""
         return self._found is not None or self._recalled
 
     def recommendation(self) -> Recommendation:
-        """Return what is recommended now: the final word, or the best estimate so far."""
+        """Return the current recommendation: the final one, or the best estimate so far."""
         if self._found is None:
             found = self._final if self.step is None else self.step.recommend()
             assert found is not None
-            # A strategy counts the answers it has used; everywhere else they go by their numbers in the log.
+            # A strategy counts the answers it has used; elsewhere, answers have their numbers in the log.
             used = [number for number, _, _ in self.used]
             doubtful = tuple(sorted(used[number - 1] for number in found.doubtful if number <= len(used)))
             self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
@@ -88,7 +88,7 @@ def check_problem(header: Header, problem: Problem) -> None:
 
 
 def spec_of_log(header: Header, strategy: AnyStrategy | None) -> StrategySpec:
-    """Return the strategy of a log: by its name, if it is installed, or as it is given."""
+    """Return the strategy of a log: the installed one of that name, or the given one."""
     if strategy is not None and name_of(strategy) != header.strategy:
         raise LogError(
             f"the log was written with the strategy {header.strategy!r:.80}, not with {name_of(strategy)!r}; give that one"

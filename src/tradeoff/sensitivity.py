@@ -11,8 +11,8 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Alternative, Matrix, Objective, Recommendation, Vector
 from tradeoff.problem import Problem
 
-SAME = 1e-9  # of the best score: an alternative this close to it is as good
-LEAST, MOST = 0.01, 0.99  # the range of shares, before the last step, at which nothing else matters
+SAME = 1e-9  # relative to the best score: an alternative this close to it is as good
+LEAST, MOST = 0.01, 0.99  # the range of shares before the last step, whose share is 1
 
 
 class Stop(NamedTuple):
@@ -25,17 +25,17 @@ class Stop(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """What would be recommended while one objective matters more and more; the first stop is what is recommended now."""
+    """What would be recommended as one objective matters more and more; the first stop is the current recommendation."""
 
     objective: Objective
     stops: tuple[Stop, ...]
 
 
 def what_if(problem: Problem, recommendation: Recommendation, steps: int = 9) -> tuple[Change, ...]:
-    """Return for each objective what would be recommended as its share grows from the estimated one to everything.
+    """Return, for each objective, what would be recommended as its share grows from the estimated one to 1.
 
-    The others keep their proportions to each other. ``steps`` shares are tried, all in one batch; neighbours with the same
-    best alternative are one stop.
+    The other objectives keep their proportions. ``steps`` shares are tried, all in one batch; neighbours with the same best
+    alternative are one stop.
 
     >>> from tradeoff.problems.catalogue import Catalogue
     >>> shop = Catalogue([[9, 1], [6, 6], [1, 9]], ["speed", "range"], ["fast", "middle", "far"])
@@ -66,7 +66,7 @@ def what_if(problem: Problem, recommendation: Recommendation, steps: int = 9) ->
 
 
 def shares_of(weights: Vector) -> Vector:
-    """Return the weights as shares that sum to 1; equal ones where there are none."""
+    """Return the weights as shares that sum to 1; equal shares if all weights are 0."""
     positive = np.maximum(weights, 0.0)
     total = positive.sum()
     result: Vector = positive / total if total > 0 else np.full(len(positive), 1 / len(positive))
@@ -74,10 +74,10 @@ def shares_of(weights: Vector) -> Vector:
 
 
 def ladder(share: float, steps: int) -> Vector:
-    """Return growing shares from this one to 1: their odds grow by the same factor each step, and the last is all."""
+    """Return increasing shares from this one to 1, whose odds grow by the same factor at each step but the last."""
     if share >= MOST:
         return np.array([share, 1.0]) if share < 1 else np.array([1.0])
-    # A share of 0 has no odds to multiply, so its first step is to the least share.
+    # The odds of a share of 0 cannot grow by a factor, so its first step is to the least share.
     odds = np.geomspace(max(share, LEAST) / (1 - max(share, LEAST)), MOST / (1 - MOST), steps - 1)
     shares = odds / (1 + odds)
     if share < LEAST:

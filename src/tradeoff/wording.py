@@ -1,4 +1,4 @@
-"""How states are said: their names taken apart into variables, and each variable as a phrase."""
+"""Describe states in words: names are split into variables, and each variable becomes a phrase."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from tradeoff.errors import ProblemError
 
-STATES, STEP = "states", "step"  # the entries of a description that are no variables
+STATES, STEP = "states", "step"  # the entries of a description that are not variables
 _VARIABLE = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class Wording:
-    """The phrases of a problem's states.
+    """How the states and steps of a problem are described.
 
-    ``states`` are templates that the names of states follow, and every variable in them has a phrase; ``step`` is the
-    phrase of a step, counted from 1. Without templates, a name is taken apart where it has ", " and "=".
+    ``states`` are templates for the names of states, and each variable in them has a phrase; ``step`` is the phrase for a
+    step, counted from 1. Without templates, a name is split at ", " and "=".
 
     >>> said = Wording({"states": ["{place} {battery}/16"], "place": "at the {place}", "battery": "{battery} units left"})
     >>> said.words("sofa 12/16"), said.words("docked"), Wording().words("x=3, open=true")
@@ -39,11 +39,11 @@ class Wording:
             unknown = set(_VARIABLE.findall(str(phrase))) - wanted
             if not isinstance(phrase, str) or unknown:
                 raise ProblemError(
-                    f"the phrase for {name!r} is {phrase!r}; it must be a text with variables that exist"
+                    f"the phrase for {name!r} is {phrase!r}; it must be a string with variables that exist"
                 )
 
     def parts(self, state: str) -> dict[str, str]:
-        """Return the phrase of each variable of a state, in the order of the phrases: what says most comes first."""
+        """Return the phrase for each variable of a state, in the order of the description: the most important first."""
         for pattern in self._patterns:
             found = pattern.fullmatch(state)
             if found is not None:
@@ -59,11 +59,11 @@ class Wording:
         return _VARIABLE.sub(lambda variable: values[variable[1]], template)
 
     def words(self, state: str) -> str:
-        """Return a state as a person reads it."""
+        """Return a state in words."""
         return ", ".join(self.parts(state).values())
 
     def steps(self, numbers: Sequence[int]) -> str:
-        """Return some steps, counted from 1 and increasing, as a person reads them.
+        """Return increasing step numbers, counted from 1, in words.
 
         >>> Wording().steps([3]), Wording({"step": "in quarter {step}"}).steps([1, 2, 3, 5])
         ('at step 3', 'in quarter 1 to 3 and 5')
@@ -83,7 +83,7 @@ class Wording:
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    """Return the pattern of names that follow a template."""
+    """Return the regular expression for names that follow a template."""
     if not isinstance(template, str) or not _VARIABLE.search(template):
         raise ProblemError(f"the template {template!r} for the names of states has no variable like {{place}}")
     pieces = _VARIABLE.split(template)
@@ -99,14 +99,14 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def _plain_parts(state: str) -> dict[str, str]:
-    """Return the parts of a name that says its variables itself: "x=3, open=true" or "row 2, column 3, with gold"."""
+    """Return the parts of a name that contains its variables: "x=3, open=true" or "row 2, column 3, with gold"."""
     if ", " not in state or state.startswith(("(", "[")):
         return {"": _equation(state)}
     parts: dict[str, str] = {}
     for part in state.split(", "):
         name, equals, _ = part.partition("=")
         parts.setdefault(name if equals else re.sub(r"\d+(\.\d+)?", "#", part), _equation(part))
-    # A part that comes twice cannot be told apart from the other: the name is said as it stands.
+    # If a variable occurs twice, its parts cannot be told apart: use the name as it is.
     return parts if len(parts) == state.count(", ") + 1 else {"": state}
 
 

@@ -12,13 +12,16 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 import tradeoff
+from tests.apps.test_views import checked
 from tests.docs.test_snippets import DATA
 from tradeoff.apps.cli import afterwards
 from tradeoff.apps.cli.main import main
+from tradeoff.apps.web.admin import together_page
 from tradeoff.interview import Interview
 from tradeoff.log import write_log
 from tradeoff.stores import JsonLines, open_store
 from tradeoff.studies import Sessions, Study
+from tradeoff.studies.together import finished_people
 from tradeoff.users import LinearUser
 
 LAPTOPS = str(DATA / "laptops.csv")
@@ -106,7 +109,18 @@ def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
             with sessions.session(token) as session:
                 while (asked := session.ask()) is not None:
                     session.tell(asked.turn, person(asked.question))
-        sessions.open()
+        token = sessions.open()
+        page = checked(together_page(sessions, problem))
+        assert "2 of 3 have finished" in page.text and "person 2" in page.text and token not in page.text
+        nobody = Sessions(Study.of(problem, "nobody"), problem, opened)
+        assert "Nobody has finished yet; 0 have a link." in checked(together_page(nobody, problem)).text
+    with open_store(store) as opened:
+        empty = Study.of(problem, "empty")
+        empty.keep(opened, problem)
+        found = finished_people(problem, opened.logs("mine"))
+        assert found.names == ("person 1", "person 2") and found.weights.sum(axis=1).tolist() == pytest.approx([1, 1])
+    done = run("study", "group", "empty", "--store", store)
+    assert done.exit_code == 2 and "nobody has finished yet; 0 have a link" in done.stderr
     done = run("study", "group", "mine", "--store", store)
     assert done.exit_code == 0, done.output
     assert (

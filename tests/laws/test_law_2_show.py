@@ -247,7 +247,7 @@ def test_catalogues(seed: int, k: int, items: int) -> None:
 def test_what_cannot_be_shown_is_named() -> None:
     mdp = load("commute")
     (best,) = mdp.best([[1, 1, 1, 1, 1]])
-    with pytest.raises(ArgumentError, match=r"says its value is .* but its plan is worth"):
+    with pytest.raises(ArgumentError, match=r"value is .* but its plan is worth"):
         mdp.show(Alternative(best.value + 0.1, best.plan))
     with pytest.raises(ArgumentError, match="it must be 'expand'"):
         mdp.show(best, method="magic")

@@ -218,7 +218,7 @@ def test_what_does_not_meet_a_limit_comes_last_and_is_marked(laptops: Interview)
     given = options(problem, laptops.recommendation, ranking(laptops))
     shown = weighing(problem, given, recommended, "Giro", np.array([0.0, 1.0, 0, 0]), {0: 899.0, 1: 7.0})
     assert [row.name for row in shown.rows if row.within] == ["Cara", "Halo", "Brio"] and shown.within == 3
-    assert [row.within for row in shown.rows] == [True] * 3 + [False] * 4
+    assert [row.within for row in shown.rows] == [True] * 3 + [False] * 5  # with the one that another beats
     assert [(field.word, field.limit) for field in shown.fields[:3]] == [
         ("at most", 899),
         ("at least", 7),
@@ -226,6 +226,24 @@ def test_what_does_not_meet_a_limit_comes_last_and_is_marked(laptops: Interview)
     ]
     assert shown.rows[0].score == 1 and shown.rows[0].amounts == (899, 11, 1.4, 60)
     assert not weighing(problem, given, recommended, "Giro", np.ones(4), {0: 1.0}).within
+
+
+def test_items_of_one_kind_are_ranked_even_if_others_beat_them() -> None:
+    labels = {"colour": ["red", "blue", "red"], "number": ["1", "2", "3"], "same": ["x", "x", "x"]}
+    whole = Catalogue([[9, 2], [2, 9], [8, 1]], ["speed", "range"], ["fast", "far", "fast too"], labels=labels)
+    shop = whole.subset(np.array([0, 1]))
+    shop.whole = whole
+    whole.labels["colour"] = ("red", "blue", "green")
+    interview = Interview(shop)
+    given = options(shop, interview.recommendation, ranking(interview))
+    shown = weighing(shop, given, shop.alternative(0), "fast", np.ones(2), wanted={0: 1})
+    assert [kind.name for kind in shown.kinds] == ["colour", "number"] and shown.kinds[0].texts == (
+        "blue",
+        "green",
+        "red",
+    )
+    assert [row.name for row in shown.rows if row.within] == ["fast too"] and shown.rows[0].score == 1
+    assert weighing(shop, given, shop.alternative(0), "fast", np.ones(2), wanted={0: 99}).within == 3
 
 
 def test_a_group_is_told_what_each_keeps(laptops: Interview, commute: Interview) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.messages import refused
 from tradeoff import ArgumentError, Interview, LinearUser, Objective, PointSet, ProblemError, Reference
 from tradeoff.model import NOTHING, Alternative, Item
 from tradeoff.population import simulate
@@ -139,20 +140,20 @@ def test_stories_are_a_text_or_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("best", "words"),
+    ("best", "facts"),
     [
-        (lambda w: None, "returned None; it must return 2 finite numbers"),
-        (lambda w: [1.0], "it must return 2 finite numbers, one for each of a, b"),
-        (lambda w: [1.0, 2.0, 3.0], "it must return 2 finite numbers"),
-        (lambda w: [1.0, float("nan")], "it must return 2 finite numbers"),
-        (lambda w: "xy", "it must return 2 finite numbers"),
-        (lambda w: ([1.0, 2.0], 5), "says that 5 is to be done"),
-        (lambda w: 1 / 0, "failed with ZeroDivisionError: division by zero"),
+        (lambda w: None, ("returned None", "2 finite numbers")),
+        (lambda w: [1.0], ("returned [1.0]", "a, b")),
+        (lambda w: [1.0, 2.0, 3.0], ("returned [1.0, 2.0, 3.0]",)),
+        (lambda w: [1.0, float("nan")], ("returned [1.0, nan]",)),
+        (lambda w: "xy", ("returned 'xy'",)),
+        (lambda w: ([1.0, 2.0], 5), ("5 as what to do", "string")),
+        (lambda w: 1 / 0, ("ZeroDivisionError: division by zero",)),
     ],
 )
 @pytest.mark.parametrize("both_ways", [True, False])
-def test_what_an_optimiser_does_wrong_is_said(best: Any, words: str, both_ways: bool) -> None:
-    with pytest.raises(ProblemError, match=words):
+def test_what_an_optimiser_does_wrong_is_said(best: Any, facts: tuple[str, ...], both_ways: bool) -> None:
+    with refused(ProblemError, "best([", *facts):
         PointSet(best, ["a", "b"], both_ways=both_ways).best([[1, 1]])
 
 
@@ -169,12 +170,12 @@ def test_an_optimiser_that_finds_only_good_solutions_is_noticed() -> None:
     def best(weights: np.ndarray) -> np.ndarray:
         return points[(points[: 3 if np.count_nonzero(weights) == 1 else 4] @ weights).argmax()]
 
-    with pytest.raises(ProblemError, match="set the gap of an integer solver to 0"):
+    with refused(ProblemError, "best(weights)", "gap"):
         PointSet(best, ["a", "b"], most_asked=0).best([[1, 1]])
 
 
 def test_what_is_not_a_point_set_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="needs a function"):
+    with refused(ArgumentError, "best(weights)", "[1, 2]"):
         PointSet([1, 2], ["a"])  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="at least one objective"):
         PointSet(lambda w: w, [])
@@ -183,7 +184,7 @@ def test_what_is_not_a_point_set_is_refused() -> None:
     for plan in (Item(99, "x"), None):
         with pytest.raises(ArgumentError):
             problem.show(Alternative(np.zeros(2), plan))  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="made for another problem"):
+    with refused(ArgumentError, "value is", "another problem"):
         other.show(Alternative(np.full(2, 0.5), other.best([[1, 0]])[0].plan))
 
 
@@ -193,7 +194,7 @@ def test_a_reference_counts() -> None:
         problem = over(points, both_ways=both_ways, reference=Reference("nothing", {"o0": 0, "o1": 0}))
         assert problem.best([[1, 0]])[0].value.tolist() == pytest.approx([1, 1 / 3])
         assert problem.show(Alternative(np.zeros(2), NOTHING)).trajectories[0].states == ("nothing",)
-        with pytest.raises(ProblemError, match="must not be better"):
+        with refused(ProblemError, "reference", "o"):
             over(points, both_ways=both_ways, reference=Reference("much", {"o0": 2, "o1": 0})).best([[1, 1]])
 
 
@@ -214,7 +215,7 @@ def test_a_problem_travels_to_other_processes_or_says_why_not() -> None:
     sent = simulate(PointSet(Locked().best, ["a", "b"]), 12, jobs=2, strategy="careful")
     assert sent.results.regret.tolist() == expected.results.regret.tolist()
     copy = pickle.loads(pickle.dumps(PointSet(Locked().best, ["a", "b"])))
-    with pytest.raises(ProblemError, match=r"cannot be sent there .*; use one process: jobs=1"):
+    with refused(ProblemError, "another process", "jobs=1"):
         copy.best([[1, 1]])
     points = np.random.default_rng(1).random((30, 3))
     far = simulate(over(points), 12, jobs=2, strategy="careful")

@@ -149,14 +149,14 @@ def test_a_passenger_who_changes_their_mind_is_not_in_the_table() -> None:
     mdp = tradeoff.load(env, horizon=1)
     assert "trying every action" in mdp.about
     assert sum("fickle" in state for state in mdp.states) > 0
-    assert any("look like others" in note for note in mdp.notes)
+    assert any("the same observation" in note for note in mdp.notes)
 
 
 def test_an_index_that_is_too_coarse_is_not_believed() -> None:
     mdp = tradeoff.load("mo-gym:breakable-bottles-v0", kwargs="unbreakable_bottles=true,size=4", horizon=16)
     assert not any("get_obs_idx" in note for note in mdp.notes)  # two bottles in a place are not one
     assert any("bottles dropped" in state for state in mdp.states)
-    assert not any("look like others" in note for note in mdp.notes)  # the observation does show how many
+    assert not any("the same observation" in note for note in mdp.notes)  # the observation does show how many
     assert "The exact model" in mdp.about
 
 
@@ -254,7 +254,7 @@ class Moody(Walk):
 
 def test_hidden_memory_tells_states_apart_and_is_said() -> None:
     mdp = tradeoff.load(Moody(DRAWS["random"]), horizon=4)
-    assert any("look like others" in note for note in mdp.notes)
+    assert any("the same observation" in note for note in mdp.notes)
     assert {"state 0, mood 0, steps 0", "state 0, mood 1, steps 0"} <= set(mdp.states)
     assert mdp.start[:2].tolist() == [0.5, 0.5]
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from tests.messages import refused
 from tests.models import Arrays, random_arrays, small_arrays
 from tests.processes import QUICK
 from tradeoff import MDP, Catalogue, Objective, ProblemError, Reference, load, save
@@ -270,19 +271,19 @@ def test_an_npz_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: p
 
     with zipfile.ZipFile(path, "w") as archive, archive.open("header.npy", "w") as file:
         npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (1 << 50,)})
-    with pytest.raises(ProblemError, match="says it has"):
+    with refused(ProblemError, "header.npy", f"{1 << 50:,} bytes"):
         load(path)
 
 
 def test_sources_that_do_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match=r"no bundled problem of that name.*coffee, commute"):
+    with refused(ProblemError, "'comute'", "coffee, commute"):
         load("comute")
-    with pytest.raises(ProblemError, match="is a folder"):
+    with refused(ProblemError, str(tmp_path), "folder"):
         load(tmp_path)
     (tmp_path / "x.yaml").write_text("")
-    with pytest.raises(ProblemError, match=r"ending in '.yaml' are not supported"):
+    with refused(ProblemError, "x.yaml", "'.yaml'", ".toml"):
         load(tmp_path / "x.yaml")
-    with pytest.raises(ProblemError, match=r"not to '\.pkl'"):
+    with refused(ProblemError, "x.pkl", "'.pkl'", ".toml, .json or .npz"):
         save(load("dependent"), tmp_path / "x.pkl")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.messages import refused
 from tradeoff.apps.cli.main import main
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.sources import RUN_CODE, SCHEMES, load, runs_code
@@ -82,18 +83,18 @@ def test_the_source_of_the_docs_is_found_once_it_is_installed(installed: Path) -
     assert problem.name == "corridor 4" and [o.name for o in problem.objectives] == ["time", "effort"]
     done = CliRunner().invoke(main, ["show", "corridor:5", "--with", "horizon=4", "--json"])
     assert done.exit_code == 0 and json.loads(done.stdout)["horizon"] == 4
-    with pytest.raises(ArgumentError, match=r"'speed' is not an option .* it knows horizon"):
+    with refused(ArgumentError, "'speed'", "horizon"):
         load("corridor:4", speed=3)
-    with pytest.raises(ArgumentError, match="the number of rooms"):
+    with refused(ArgumentError, "the number of rooms"):
         load("corridor:many")
 
 
 def test_files_of_other_distributions_are_known_by_their_ending(installed: Path) -> None:
     (installed / "home.corridor").write_text("6")
     assert load("home.corridor", horizon=5).name == load(installed / "home.corridor").name == "corridor 6"
-    with pytest.raises(ArgumentError, match="it knows horizon"):
+    with refused(ArgumentError, "'speed'", "horizon"):
         load("home.corridor", speed=3)
-    with pytest.raises(ProblemError, match="there is no file"):
+    with refused(ProblemError, "'away.corridor'"):
         load("away.corridor")
 
 
@@ -110,14 +111,12 @@ def test_sources_of_other_distributions_count_as_code(installed: Path) -> None:
 def test_built_in_sources_cannot_be_replaced(installed: Path) -> None:
     (installed / "a.csv").write_text("name,x (max)\na,1\nb,2\n")
     assert load("a.csv", keep_dominated=True).names == ("a", "b")
-    with pytest.raises(ProblemError, match="environment 'No-v0' cannot be made"):
+    with refused(ProblemError, "environment 'No-v0'"):
         load("gym:No-v0")
 
 
 def test_a_source_that_cannot_be_imported_names_its_distribution(installed: Path) -> None:
-    with pytest.raises(
-        ProblemError, match=r"'lost' of the distribution 'my-corridors' \(no_such_module:read\).*ModuleNotFoundError"
-    ):
+    with refused(ProblemError, "'lost'", "'my-corridors'", "no_such_module:read", "ModuleNotFoundError"):
         load("lost:x")
     with pytest.raises(ProblemError, match=r"corridor, lost|lost, corridor"):
         load("unknown:x")

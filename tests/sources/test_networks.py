@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from scipy.optimize import linprog
 
 import tradeoff
+from tests.messages import refused
 from tests.processes import QUICK
 from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
 from tradeoff.apps.cli.main import main
@@ -146,7 +147,7 @@ def test_parallel_edges_are_choices_unless_one_is_worse_in_everything() -> None:
     problem = tradeoff.load(graph, **EASY)
     assert [problem.outcome(a.value).tolist() for a in problem.best([[1, 0], [0, 1]])] == [[1, 5], [5, 1]]
     notes = " ".join(problem.notes)
-    assert "2 edges are worse in everything" in notes and "1 edges lead back to where they begin" in notes
+    assert "2 edges are no better" in notes and "1 edges lead back to where they begin" in notes
 
 
 @pytest.mark.parametrize("strategy", ["paper", "certified", "careful"])
@@ -213,7 +214,7 @@ def test_scenarios_average_to_what_is_promised(horizon: int | None) -> None:
         error = 5 * drawn.outcomes.std(axis=0) / np.sqrt(4000) + 1e-12
         assert np.all(np.abs(drawn.outcomes.mean(axis=0) - promised) <= error)
         assert len(np.unique(drawn.outcomes[:, 0].round(9))) > 1
-    assert "drawn anew on every edge" in " ".join(problem.notes)
+    assert "on every edge" in " ".join(problem.notes)
 
 
 @pytest.mark.parametrize("given", ["jam", "jam:0.5", "jam:0.5,clear:x", "jam:1.5,clear:-0.5", "jam:0.5,jam:0.5", ":1"])
@@ -224,7 +225,7 @@ def test_scenarios_that_make_no_sense_are_refused(given: str) -> None:
 
 @pytest.mark.parametrize("given", ["rubbish", "jam", ":1", "clear:0.5,jam", [("clear", 1)]])
 def test_scenarios_without_names_or_probabilities_say_how_they_are_written(given: object) -> None:
-    with pytest.raises(ArgumentError, match="of the form NAME:PROBABILITY,NAME:PROBABILITY"):
+    with refused(ArgumentError, "scenarios is", "NAME:PROBABILITY,NAME:PROBABILITY"):
         loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios=given)
     with pytest.raises(ArgumentError, match="different names"):
         loaded(jammed(np.random.default_rng(0)), 2, 7, scenarios={})
@@ -309,7 +310,7 @@ def test_a_horizon_of_one_takes_the_only_edge_that_arrives() -> None:
         (best,) = problem.best([[1, 0]])
         assert problem.outcome(best.value).tolist() == outcome
         assert [told.states for told in problem.show(best).trajectories] == [states]
-        assert ("1 of 3 nodes are on no way of at most 1 edges" in " ".join(problem.notes)) == (horizon == 1)
+        assert ("1 of 3 nodes are on no route of at most 1 edges" in " ".join(problem.notes)) == (horizon == 1)
 
 
 def test_without_circles_more_may_be_better() -> None:
@@ -345,45 +346,51 @@ def easy(**last: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("graph", "options", "kind", "words"),
+    ("graph", "options", "kind", "facts"),
     [
-        (easy(), {"origin": None}, ArgumentError, "say which node is the origin"),
-        (easy(), {"origin": "z"}, ArgumentError, "'z' is neither a node nor a place x,y; nodes are 'a', 'b'"),
-        (easy(), {"origin": "1,2"}, ArgumentError, "no node says where it is"),
-        (easy(), {"origin": "nan,2"}, ArgumentError, "finite numbers"),
-        (easy(), {"origin": "c"}, ArgumentError, "both node 'c'"),
-        (easy(), {"objectives": None}, ArgumentError, "with numbers there are length, time"),
-        (easy(toll=1), {"objectives": "toll"}, ProblemError, "from 'a' to 'b' has no 'toll', and 3 of 4 edges have none"),
-        (easy(), {"objectives": "lenght"}, ArgumentError, "no edge has the attribute 'lenght'; .* are length, time"),
-        (easy(), {"objectives": "time:maxi"}, ArgumentError, "'time' has the direction 'maxi'; it must be min or max"),
-        (easy(), {"objectives": {"time": "MAX"}}, ArgumentError, "'time' has the direction 'MAX'; it must be min or max"),
-        (easy(), {"objectives": "speed:maxi"}, ArgumentError, "no edge has the attribute 'speed:maxi'"),
-        (easy(), {"origin": "a", "destination": "d"}, ProblemError, "of 4 nodes, 2 can be reached from the origin, and 0"),
-        (easy(), {"horizon": 1}, ProblemError, "is 2 edges away, but the horizon is 1"),
-        (easy(), {"horizon": "x"}, ArgumentError, "horizon is 'x'"),
-        (easy(), {"objectives": "length:max"}, ProblemError, "more 'length' is better, and the network has cycles"),
-        (easy(length=-1), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\) has length -1, which is below 0, and"),
-        (easy(length="50 mph"), {}, ProblemError, r"from 'b' to 'c' \(Mill Lane\), attribute 'length': '50 mph' is not a"),
-        (easy(length="['1', '2']"), {}, ProblemError, "is not a number"),
-        (easy(length=[1, 2]), {}, ProblemError, "is not a number"),
-        (easy(length="nan"), {}, ProblemError, "is not a finite number"),
-        (easy(length=float("inf")), {}, ProblemError, "is not a finite number"),
-        (easy(length=True), {}, ProblemError, "is not a finite number"),
-        (easy(length=""), {}, ProblemError, "has no 'length', and 1 of 4"),
-        (easy(length="", **{"x" * 9_999: 1}), {}, ProblemError, r"^.{,300}\.\.\.$"),
-        (easy(length=None), {}, ProblemError, "has no 'length', and 1 of 4"),
-        (easy(), {"speed": 3}, ArgumentError, "'speed' is not an option"),
-        (networkx.empty_graph(3), {"origin": 0, "destination": 1}, ProblemError, "3 nodes and no edges"),
+        (easy(), {"origin": None}, ArgumentError, ("origin=ID", "origin=x,y", "'a'")),
+        (easy(), {"origin": "z"}, ArgumentError, ("origin", "'z'", "x,y", "'a', 'b'")),
+        (easy(), {"origin": "1,2"}, ArgumentError, ("origin", "1,2", "coordinates x and y", "'a', 'b'")),
+        (easy(), {"origin": "nan,2"}, ArgumentError, ("nan,2", "finite numbers")),
+        (easy(), {"origin": "c"}, ArgumentError, ("both node 'c'",)),
+        (easy(), {"objectives": None}, ArgumentError, ("objectives=", "length, time")),
+        (easy(toll=1), {"objectives": "toll"}, ProblemError, ("from 'a' to 'b'", "'toll'", "3 of 4 edges")),
+        (easy(), {"objectives": "lenght"}, ArgumentError, ("no edge", "'lenght'", "length, time")),
+        (easy(), {"objectives": "time:maxi"}, ArgumentError, ("'time'", "'maxi'", "time:min")),
+        (easy(), {"objectives": {"time": "MAX"}}, ArgumentError, ("'time'", "'MAX'", "time:min")),
+        (easy(), {"objectives": "speed:maxi"}, ArgumentError, ("no edge", "'speed:maxi'")),
+        (easy(), {"origin": "a", "destination": "d"}, ProblemError, ("'a'", "'d'", "4 nodes", "2 can be", "0 lead")),
+        (easy(), {"horizon": 1}, ProblemError, ("'c'", "2 edges away", "horizon is 1")),
+        (easy(), {"horizon": "x"}, ArgumentError, ("horizon is 'x'",)),
+        (easy(), {"objectives": "length:max"}, ProblemError, ("more 'length' is better", "cycles", "horizon=30")),
+        (easy(length=-1), {}, ProblemError, ("from 'b' to 'c' (Mill Lane)", "length -1", "below 0", "horizon=30")),
+        (easy(length="50 mph"), {}, ProblemError, ("from 'b' to 'c' (Mill Lane)", "'length'", "'50 mph'")),
+        (easy(length="['1', '2']"), {}, ProblemError, ("['1', '2']",)),
+        (easy(length=[1, 2]), {}, ProblemError, ("[1, 2]",)),
+        (easy(length="nan"), {}, ProblemError, ("'nan'", "finite")),
+        (easy(length=float("inf")), {}, ProblemError, ("inf", "finite")),
+        (easy(length=True), {}, ProblemError, ("True", "finite")),
+        (easy(length=""), {}, ProblemError, ("'length'", "1 of 4")),
+        (easy(length=None), {}, ProblemError, ("'length'", "1 of 4")),
+        (easy(), {"speed": 3}, ArgumentError, ("'speed'", "origin, destination, objectives")),
+        (networkx.empty_graph(3), {"origin": 0, "destination": 1}, ProblemError, ("3 nodes", "no edges")),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_said(graph: Any, options: dict[str, Any], kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words):
+def test_what_cannot_be_is_said(
+    graph: Any, options: dict[str, Any], kind: type[Exception], facts: tuple[str, ...]
+) -> None:
+    with refused(kind, *facts):
         tradeoff.load(graph, **EASY | options)
+
+
+def test_a_message_stays_short_however_long_the_names_are() -> None:
+    with pytest.raises(ProblemError, match=r"^.{,300}\.\.\.$"):
+        tradeoff.load(easy(length="", **{"x" * 9_999: 1}), **EASY)
 
 
 def test_nodes_that_are_written_alike_are_refused() -> None:
     graph = networkx.DiGraph([(1, "1")])
-    with pytest.raises(ProblemError, match="both written '1'"):
+    with refused(ProblemError, "'1'", "relabel_nodes"):
         tradeoff.load(graph, **EASY)
 
 
@@ -401,24 +408,24 @@ def test_a_place_finds_the_nearest_node_and_says_how_far() -> None:
         graph.add_node(node, lon=x, lat=y)
     problem = tradeoff.load(graph, origin=(4.3, 50.801), destination="4.32,50.82", objectives="length")
     assert problem.title.endswith("from a to c")
-    assert any("node a, which is nearest to (4.3, 50.801) (111 m away)" in note for note in problem.notes)
+    assert any("node a" in note and "(4.3, 50.801) (111 m away)" in note for note in problem.notes)
 
 
 @pytest.mark.parametrize(
-    ("place", "words"),
+    ("place", "facts"),
     [
-        ("400,50.8", "its longitude, 400, is not between -180 and 180 degrees; x is the longitude and y the latitude"),
-        ("4.3,-91", "its latitude, -91, is not between -90 and 90"),
-        ("50.8,4.3", "m away from the nearest node, farther than the whole network is wide .* x is the longitude"),
-        ("4.3,50.83", r"2,332 m away from the nearest node, .* \(1,315 m: x is 4.3 to 4.31, y is 50.8 to 50.81\)"),
+        ("400,50.8", ("longitude, 400", "-180 and 180 degrees", "x is the longitude and y the latitude")),
+        ("4.3,-91", ("latitude, -91", "-90 and 90 degrees")),
+        ("50.8,4.3", ("6,116,220 m", "x is the longitude and y the latitude")),
+        ("4.3,50.83", ("2,332 m", "1,315 m", "x is 4.3 to 4.31, y is 50.8 to 50.81")),
     ],
 )
-def test_a_place_outside_the_network_is_refused(place: str, words: str) -> None:
+def test_a_place_outside_the_network_is_refused(place: str, facts: tuple[str, ...]) -> None:
     graph = easy()
     for node, x, y in (("a", 4.30, 50.80), ("b", 4.31, 50.80), ("c", 4.31, 50.81)):
         graph.add_node(node, lon=x, lat=y)
     for what in ("origin", "destination"):
-        with pytest.raises(ArgumentError, match=f"the {what} {place} is not in this network: .*{words}"):
+        with refused(ArgumentError, f"the {what} {place} is not in this network", *facts):
             tradeoff.load(graph, **EASY | {what: place})
 
 
@@ -432,7 +439,7 @@ def test_places_in_other_units_may_be_large_but_not_far_away() -> None:
             tradeoff.load(graph, **EASY | {"origin": place})
     for node in graph.nodes:
         graph.add_node(node, x=1.0, y=1.0)  # of no extent, so that nothing is known about what is far
-    with pytest.raises(ArgumentError, match="both node 'a'"):
+    with refused(ArgumentError, "both node 'a'"):
         tradeoff.load(graph, **EASY | {"origin": "a", "destination": "7,7"})
 
 
@@ -494,14 +501,14 @@ OUTSIDE = '<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a SYSTEM "file:///etc/pass
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (LAUGHS, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
-        (OUTSIDE, r"declares a document type \(<!DOCTYPE ...>\), which a GraphML file needs not"),
+        (LAUGHS, "<!DOCTYPE ...>"),
+        (OUTSIDE, "<!DOCTYPE ...>"),
         ("", "not XML"),
         ("garbage " * 1_300_000, "a single tag, text or comment"),
-        (bytes(range(256)) * 40_000, "not written in UTF-8"),
+        (bytes(range(256)) * 40_000, "UTF-8"),
         ("<graphml>" + "<graph>" * 1_000_000, "second graph"),
         ("<graphml>" + "<a>" * 3_000_000, "nested too deeply"),
-        ("<graphml>" + "<a/>" * 2_500_000 + "</graphml>", "no part of a graph"),
+        ("<graphml>" + "<a/>" * 2_500_000 + "</graphml>", "more than 100,000 .* <a>"),
         ("<graphml><graph>" + "<data/>" * 300_000, "not XML"),
         ("<html><body/></html>", "begins with <html>"),
         ("<graphml/>", "no <graph> in it"),
@@ -528,7 +535,7 @@ def test_hostile_files_are_refused_quickly(text: str | bytes, words: str, tmp_pa
 def test_a_forbidden_entity_is_said_in_words() -> None:
     with pytest.raises(ValueError) as caught:
         defusedxml.ElementTree.fromstring(LAUGHS)
-    assert refusal(caught.value).startswith("declares an entity (<!ENTITY ...>), which a GraphML file needs not")
+    assert "an entity (<!ENTITY ...>)" in refusal(caught.value)
 
 
 def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:

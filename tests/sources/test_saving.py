@@ -117,7 +117,7 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path, suffix: str) -> N
     mdp = MDP.from_rows([("a", "go", 1, "a", 1)], horizon=10**12, start="a")
     assert "correct the horizon" in cannot(mdp, path)
     assert "half a character" in cannot(Catalogue([[1], [2]], title="\ud800"), path)
-    assert "without any folder" in cannot(Catalogue([[1], [2]]), tmp_path / f"a\\b{suffix}")
+    assert "names the table 'a\\\\b.csv'" in cannot(Catalogue([[1], [2]]), tmp_path / f"a\\b{suffix}")
 
 
 def test_files_are_utf8_everywhere(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff
+from tests.messages import refused
 from tests.processes import QUICK
 from tradeoff import MDP
 from tradeoff.apps.cli.ask import ask
@@ -105,7 +106,7 @@ def test_a_small_model_is_read_with_all_its_kinds_of_rewards(tmp_path: Path) -> 
     assert outcomes(problem, [[1, 0], [0, 1]]).tolist() == [[1.0, 0.0], [4.0, 6.5]]
     assert problem.layers[0].ends.tolist() == [False, False, True]
     assert problem.notes[0].startswith("more is taken to be better for 'gain', because")
-    assert any("are ends of the plan: 1" in note for note in problem.notes)
+    assert any("only lead to themselves and earn nothing: 1" in note for note in problem.notes)
     later = tradeoff.load(tmp_path / "a.umb", horizon="1", objectives=["gain", "time"])
     assert outcomes(later, [[1, 0]])[0, 0] == 3
 
@@ -186,7 +187,7 @@ def test_variables_name_the_states(tmp_path: Path) -> None:
     )
     index["valuations"]["states"]["classes"] *= 2
     problem = tradeoff.load(write(tmp_path / "a.umb", index, members), horizon=5)
-    assert list(problem.states) == ["0", "1", "2"] and any("numbers for names" in note for note in problem.notes)
+    assert list(problem.states) == ["0", "1", "2"] and any("by number" in note for note in problem.notes)
 
 
 @st.composite
@@ -376,7 +377,7 @@ def _refused(path: str, message: str) -> None:
         ("state-to-choices.bin", u64(0, 2, 3, 2**63), "state-to-choices.bin does not increase"),
         ("choice-to-branches.bin", u64(0, 2, 2, 4, 5), "choice 1 .of state '0'. leads nowhere"),
         ("state-is-initial.bin", bytes(8), "no state is initial"),
-        ("state-is-initial.bin", b"\x03" + bytes(7), "2 states to begin in .'0', '1'."),
+        ("state-is-initial.bin", b"\x03" + bytes(7), "2 initial states .'0', '1'."),
         ("state-is-initial.bin", b"\x01\x00\x00", "3 bytes, but one bit for each of 3 entries"),
         ("actions/choices/string-mapping.bin", u64(0, 0, 9), "string-mapping.bin does not increase from 0 to 2"),
         ("actions/choices/strings.bin", b"\xff\xff", "strings.bin is not text"),
@@ -404,7 +405,7 @@ def test_a_state_that_earns_for_ever_without_choices_is_refused(tmp_path: Path) 
     problem = tradeoff.load(write(tmp_path / "good.umb", index, members), horizon=5)
     assert outcomes(problem, [[0, 1]])[0].tolist() == [4.0, 6.5]
     members["annotations/rewards/r0/states/values.bin"] = double(1, 2, 3)
-    _refused(write(tmp_path / "bad.umb", index, members), "state '2 .home.' has no choices, but earns 'time'")
+    _refused(write(tmp_path / "bad.umb", index, members), "state '2 .home.' .* earns 'time'")
 
 
 @pytest.mark.parametrize(
@@ -523,7 +524,7 @@ def test_no_damage_makes_it_crash(tmp_path_factory: Any, flips: list[tuple[int, 
 
 def test_the_horizon_must_be_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.umb", *small())
-    with pytest.raises(ArgumentError, match="does not set a number of steps"):
+    with refused(ArgumentError, "horizon=20"):
         tradeoff.load(path)
     with pytest.raises(ArgumentError, match="horizon is 0"):
         tradeoff.load(path, horizon=0)

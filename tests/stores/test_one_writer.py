@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.messages import refused
 from tests.web.servers import TOOL, Server
 from tradeoff.errors import StoreError
-from tradeoff.stores import open_store
+from tradeoff.stores import InUseError, open_store
 from tradeoff.stores.jsonlines import lock_file
 from tradeoff.studies import Study
 
@@ -106,7 +107,7 @@ def test_a_second_writer_is_refused_by_whatever_name(alias: Callable[[Path], str
         other = alias(path)
         for _ in range(3):
             append()
-            with pytest.raises(StoreError, match="in use by another server or program"):
+            with pytest.raises(InUseError):
                 open_store(f"sqlite:///{other}")
         append()
     with open_store(f"sqlite:///{other}") as store:  # afterwards any name will do, and nothing is missing
@@ -122,7 +123,7 @@ def test_a_second_writer_through_a_bind_mount_is_refused(tmp_path: Path) -> None
         if mounted.returncode:
             processes.not_possible_here("mounting needs the rights of an administrator")
         try:
-            with pytest.raises(StoreError, match="in use by another server or program"):
+            with pytest.raises(InUseError):
                 open_store(f"sqlite:///{other}")
             append()
         finally:
@@ -135,10 +136,10 @@ def test_a_server_of_an_earlier_version_is_respected_and_respects_this_one(tmp_p
     """Earlier versions lock FILE.lock and nothing else."""
     path = tmp_path / "logs.db"
     descriptor = lock_file(tmp_path / "logs.db.lock", "in use")
-    with pytest.raises(StoreError, match="in use"):
+    with refused(InUseError, "logs.db"):
         open_store(f"sqlite:///{path}")
     os.close(descriptor)
-    with open_store(f"sqlite:///{path}"), pytest.raises(StoreError, match="in use"):
+    with open_store(f"sqlite:///{path}"), pytest.raises(InUseError):
         lock_file(tmp_path / "logs.db.lock", "in use")
 
 
@@ -147,7 +148,7 @@ def test_a_refused_writer_leaves_the_locks_of_the_first_alone(tmp_path: Path) ->
     path = tmp_path / "logs.db"
     with open_store(f"sqlite:///{path}") as store:
         store.create("people", "ann", [HEADER])
-        with pytest.raises(StoreError, match="in use"):
+        with pytest.raises(InUseError):
             open_store(f"sqlite:///{path}")
         with open_store(f"sqlite:///{path}", write=False) as reader:
             assert reader.names("people") == ["ann"]

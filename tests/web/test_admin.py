@@ -161,8 +161,10 @@ def test_the_page_asks_only_whether_something_is_new(tmp_path: Path) -> None:
         client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
         after = page_and_version()
         assert after[1] != before[1] and after[0] != before[0]
-        wrong = httpx.get(f"{server.address}/admin/wrong/version", timeout=PATIENCE)
-        assert wrong.status_code == 404
+        for path in ("version", "together"):
+            assert client.get(f"{server.admin}/{path}").status_code == 200
+            wrong = httpx.get(f"{server.address}/admin/wrong/{path}", timeout=PATIENCE)
+            assert wrong.status_code == 404
         with open_store(f"sqlite:///{tmp_path / 'tradeoff.db'}", write=False) as store:
             (name,) = Study.names(store)
             assert list(store.lengths(name)) == [here.rpartition("/")[2]]

@@ -9,7 +9,7 @@ import numpy as np
 from tradeoff.decisions.preferences import Preferences
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Matrix, Recommendation, Vector
+from tradeoff.model import Alternative, Item, Matrix, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.problems.catalogue import Catalogue
 
@@ -95,6 +95,11 @@ def ranking_of(
     order = _order(problem, recommendation, listed, gains, mean)[:places]
     ranked = tuple(Ranked(listed[i], float(shares[i]), float(max(1 - mean @ gains[i], 0.0))) for i in order)
     return Ranking(ranked, preferences, len(listed), None if exact else draws, mean)
+
+
+def left_out(problem: Catalogue, name: str) -> Alternative:
+    """Return an item that is not in a catalogue because another beats it; its gains may be below 0."""
+    return Alternative((np.asarray(problem.beaten[name]) - problem.origin) / problem.scale, Item(-1, name))
 
 
 class _Items:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.decisions.preferences import Answers, Preferences
 from tradeoff.decisions.programs import least
-from tradeoff.decisions.ranking import SAME, Ranking, ranking
+from tradeoff.decisions.ranking import SAME, Ranking, left_out, ranking
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item, Matrix, Vector
@@ -84,7 +84,7 @@ def find_alternative(problem: Problem, wanted: str | int, ranked: Ranking) -> Al
         raise ArgumentError(f"{several} called {text[:80]!r}; {known}")
     name = found[0]
     if name in problem.beaten:
-        return Alternative((np.asarray(problem.beaten[name]) - problem.origin) / problem.scale, Item(-1, name))
+        return left_out(problem, name)
     return problem.alternative(name)
 
 

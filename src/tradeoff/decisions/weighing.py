@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.decisions.preferences import Preferences
-from tradeoff.decisions.ranking import Ranking, merged
+from tradeoff.decisions.ranking import Ranking, left_out, merged
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.problems.catalogue import Catalogue
@@ -28,12 +28,16 @@ class Options:
 def options(problem: Problem, recommendation: Recommendation, ranked: Ranking) -> Options:
     """Return the items of a catalogue, or the plans that are best for some of many weights.
 
+    Items that others beat are there as well: what beats one may not be what a person looks for.
     Of many items, those that lose least on average; of many plans, those that are best for one objective alone or most
     often, each standing for all that are nearly the same.
     """
     if isinstance(problem, Catalogue):
-        order = np.argsort(-(problem.gains @ ranked.weights), kind="stable")[:MOST_ITEMS]
-        return Options(tuple(problem.alternative(int(i)) for i in order), len(problem.names))
+        beaten = [left_out(problem, name) for name in problem.beaten]
+        gains = np.vstack([problem.gains, *(one.value[None, :] for one in beaten)])
+        order, items = np.argsort(-(gains @ ranked.weights), kind="stable")[:MOST_ITEMS].tolist(), len(problem.names)
+        ordered = (problem.alternative(i) if i < items else beaten[i - items] for i in order)
+        return Options(tuple(ordered), items + len(beaten))
     anyone = Preferences(len(problem.objectives), ranked.preferences.relevant, ())
     alone = problem.best(anyone.on_all(np.eye(anyone.d)))  # the best of each objective is there in any case
     best = problem.best(anyone.spread(WEIGHTS))

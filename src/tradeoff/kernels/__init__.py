@@ -1,1 +1,1 @@
-"""Compiled loops: arrays in, arrays out; the only compiled code of the package."""
+"""Compiled loops: arrays in, arrays out. This is the only compiled code in tradeoff."""

@@ -1,4 +1,4 @@
-"""Layers sorted for solving one weight vector at a time, and the sweep over them."""
+"""Sort layers for solving one weight vector at a time, and sweep over them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Arrangement(NamedTuple):
     choices. Depends on the layer's structure and probabilities only, never on rewards or weights.
     """
 
-    choice: Array  # int32[C]: which choice stands here
+    choice: Array  # int32[C]: the choice at this position
     slot: Array  # int32[C]: where in the block's scratch its value goes
     target: Array  # int32[N]
     prob: Array  # float64[N]
@@ -67,7 +67,7 @@ class Arrangement(NamedTuple):
 def _common_step(kind: Any) -> Callable[..., Any]:
     @compiled(types.int64(given(kind)))
     def common_step(pointers: Array) -> Any:
-        """Return the difference between neighbours if it is the same everywhere, else -1."""
+        """Return the difference between neighbours if it is the same everywhere, otherwise -1."""
         if pointers.shape[0] < 2:
             return -1
         step = pointers[1] - pointers[0]
@@ -80,17 +80,17 @@ def _common_step(kind: Any) -> Callable[..., Any]:
 
 
 def regular(state_ptr: Array, choice_ptr: Array) -> tuple[int, int]:
-    """Return the numbers of actions and of successors if they are the same everywhere and both small, else (0, 0)."""
+    """Return the numbers of actions and of successors if they are the same everywhere and both small, otherwise (0, 0)."""
     actions = int(_common_step(types.int32)(state_ptr))
     width = int(_common_step(types.int64)(choice_ptr)) if actions > 0 else 0
     return (actions, width) if 0 < width < _LONG else (0, 0)
 
 
 def arrange(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array) -> Arrangement | None:
-    """Return the layer sorted for scalar sweeps, to be given to `backward`; None if it is regular and needs no sorting.
+    """Return the layer sorted for scalar sweeps, for use with `backward`; None if it is regular and needs no sorting.
 
-    It takes about 12 bytes a successor and the time of a few steps. `backward` makes its own when it is given none and
-    has many steps to go, so keep one where single weight vectors are solved on the same layer again and again.
+    It takes about 12 bytes per successor and the time of a few steps. Without one, `backward` creates its own if there are
+    many steps, so keep one if single weight vectors are often solved on the same layer.
     """
     if regular(state_ptr, choice_ptr)[0]:
         return None
@@ -123,7 +123,7 @@ def _arrange() -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         """Fill an arrangement and return the scratch it needs: two counting sorts in every block."""
         states = state_ptr.shape[0] - 1
-        place = np.zeros(_CLASSES, np.int64)  # where the next member of a class goes
+        place = np.zeros(_CLASSES, np.int64)  # the position of the next member of each class
         entries = np.zeros(_CLASSES, np.int64)  # the same for its successors
         members = np.zeros(_CLASSES, np.int64)
         stride = np.zeros(_CLASSES, np.int64)  # between the actions of one state in the scratch
@@ -133,7 +133,7 @@ def _arrange() -> Callable[..., Any]:
             begin = block * _BLOCK
             end = min(states, begin + _BLOCK)
             # The scratch holds the states of one class side by side, action by action, so that the best actions of
-            # eight states are found at once; every class starts at a multiple of eight. The states with many actions
+            # eight states are found together; every class starts at a multiple of eight. The states with many actions
             # come last, each with its own values in a row.
             members[:] = 0
             for state in range(begin, end):
@@ -152,7 +152,7 @@ def _arrange() -> Callable[..., Any]:
                 group = min(_LONG, actions)
                 state_out[begin + place[group]] = state
                 place[group] += 1
-                # Parked at the state's first choice until the choices are moved below.
+                # Stored at the state's first choice until the choices are moved below.
                 if group < _LONG:
                     if group > 0:
                         choice_out[state_ptr[state]] = offset[group]
@@ -205,7 +205,7 @@ def _arrange() -> Callable[..., Any]:
 
 @register_jitable  # type: ignore[untyped-decorator, unused-ignore]
 def ask_ahead(prob: Array, target: Array, earned: Array, slot: Array, entry: Any, choice: Any) -> None:
-    """Ask for what comes next: the processor's stride detectors start anew in the loop of every width."""
+    """Prefetch what comes next, because the processor's stride detectors start again in the loop for each width."""
     prefetch(prob, entry + 128)
     prefetch(target, entry + 256)
     prefetch(earned, choice + 64)
@@ -214,7 +214,7 @@ def ask_ahead(prob: Array, target: Array, earned: Array, slot: Array, entry: Any
 
 @cache
 def sweep_arranged(size: int) -> Callable[..., Any]:
-    """Return the kernel that sweeps an arranged layer, for policies of this many bytes a choice."""
+    """Return the kernel that sweeps an arranged layer, for policies with this many bytes per choice."""
 
     @compiled(
         types.void(
@@ -227,12 +227,12 @@ def sweep_arranged(size: int) -> Callable[..., Any]:
         state_order: Array, state_end: Array, earned: Array, scratch: Array, eight_values: Array, eight_picks: Array,
         first: int, last: int, source: Array, sink: Array, policy: Array,
     ) -> None:  # fmt: skip
-        """Sweep an arranged layer: per block, all values of choices of one width, then all states of one count."""
+        """Sweep an arranged layer: in each block, first the choices width by width, then the states count by count."""
         for step in range(policy.shape[0] - 1, -1, -1):
             start = np.int64(at(state_ptr, first))
             j = np.int64(at(choice_ptr, start))
             for block in range(first // _BLOCK, (last + _BLOCK - 1) // _BLOCK):
-                # One loop for each width: no branch in it depends on data.
+                # One loop for each width, so that no branch in it depends on data.
                 for i in range(start, choice_end[block, 0]):
                     scratch[np.int64(at(slot, i))] = at(earned, i)
                 for i in range(choice_end[block, 0], choice_end[block, 1]):

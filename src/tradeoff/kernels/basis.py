@@ -1,7 +1,7 @@
-"""A basis of lifted points and its inverse: what the push and the last solve have in common.
+"""A basis of lifted points and its inverse, used by the push and by the final solve.
 
 Each point x is lifted to ((x - centre) / scale, 1), so that a convex combination becomes a linear one (the paper's
-"mu append 1", Algorithm 3). ``basis[slot, row]`` holds one lifted point per slot, or a unit column that stands for no
+"mu append 1", Algorithm 3). ``basis[slot, row]`` holds one lifted point per slot, or a unit column that represents no
 point; ``inverse[row, slot]`` is the transposed inverse, so that a solve runs along whole rows of memory.
 """
 
@@ -14,9 +14,9 @@ from tradeoff.kernels.compensated import HIGH, LOW, MEAN
 from tradeoff.kernels.jit import HELPER, Decorator, inlined
 
 EPSILON = 2.220446049250313e-16
-NOISE = 16 * EPSILON  # a lifted coordinate below this is rounding, not a direction of its own
-CONSTANT = 4 * EPSILON  # a coordinate that varies by less than this of its size is the same for all
-TINY_PIVOT = 1e-7  # the inverse is computed afresh after such a pivot
+NOISE = 16 * EPSILON  # a lifted coordinate smaller than this is rounding, not a separate direction
+CONSTANT = 4 * EPSILON  # a coordinate that varies by less than this, relative to its size, is constant
+TINY_PIVOT = 1e-7  # the inverse is recomputed after such a pivot
 PAD = 4  # rows are padded to a multiple of this, so that loops over them run in whole vector registers
 
 # Rows of the vectors that the kernels share; the basis and its inverse follow them in the same array.
@@ -29,7 +29,7 @@ reordered: Decorator = njit(**HELPER, fastmath={"contract", "nsz", "reassoc"})
 
 @inlined
 def measure(summary: Any, vectors: Any) -> Any:
-    """Choose the centre (the mean), the scale (a power of two: exact) and the rounding of each lifted coordinate."""
+    """Choose the centre (the mean), the scale (a power of two, so it is exact) and the rounding of each coordinate."""
     size = summary.shape[1] - 1
     for j in range(size):
         centre = summary[MEAN, j]
@@ -49,7 +49,7 @@ def measure(summary: Any, vectors: Any) -> Any:
 
 @loose
 def lift(points: Any, i: Any, vectors: Any, column: Any) -> Any:
-    """Leave the lifted point i, ((x - centre) / scale, 1), in ``column``."""
+    """Write the lifted point i, ((x - centre) / scale, 1), to ``column``."""
     size = points.shape[1]
     for j in range(size):
         column[j] = (points[i, j] - vectors[CENTRE, j]) * vectors[INVERSE_SCALE, j]
@@ -58,7 +58,7 @@ def lift(points: Any, i: Any, vectors: Any, column: Any) -> Any:
 
 @loose
 def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any:
-    """Leave the coordinates of ``column`` in the basis in ``answer``, with one step of refinement.
+    """Write the coordinates of ``column`` in the basis to ``answer``, with one step of refinement.
 
     ``inverse[row, slot]`` is the transposed inverse and ``basis[slot, row]`` the basis itself, one point per row.
     """
@@ -82,7 +82,7 @@ def solve(inverse: Any, basis: Any, column: Any, answer: Any, spare: Any) -> Any
 
 @loose
 def product(inverse: Any, column: Any, answer: Any) -> Any:
-    """Leave the coordinates of ``column`` in the basis in ``answer``."""
+    """Write the coordinates of ``column`` in the basis to ``answer``."""
     rows, width = inverse.shape
     for q in range(width):
         answer[q] = 0.0
@@ -94,7 +94,7 @@ def product(inverse: Any, column: Any, answer: Any) -> Any:
 
 @loose
 def exchange(inverse: Any, column: Any, slot: Any) -> Any:
-    """Update the inverse for a basis whose point at ``slot`` gave way to one with coordinates ``column``."""
+    """Update the inverse after the point at ``slot`` was replaced by one with coordinates ``column``."""
     rows, width = inverse.shape
     reciprocal = 1.0 / column[slot]
     for row in range(rows):
@@ -107,7 +107,7 @@ def exchange(inverse: Any, column: Any, slot: Any) -> Any:
 
 @loose
 def invert(basis: Any, inverse: Any, swaps: Any, pivotal: Any) -> Any:
-    """Compute the inverse afresh: Gauss-Jordan in place, with partial pivoting."""
+    """Recompute the inverse: Gauss-Jordan in place, with partial pivoting."""
     rows, width = inverse.shape
     for slot in range(rows):
         for q in range(width):
@@ -143,7 +143,7 @@ def invert(basis: Any, inverse: Any, swaps: Any, pivotal: Any) -> Any:
 def furthest(points: Any, order: Any, count: Any, vectors: Any, either: Any) -> Any:
     """Return the point with the smallest vectors[PRICE] . lifted point, or with the largest absolute value.
 
-    The answer is -1 if no value is negative (or, for ``either`` sign, other than zero).
+    Return -1 if no value is negative (or, for ``either`` sign, nonzero).
     """
     size = points.shape[1]
     price = vectors[PRICE]

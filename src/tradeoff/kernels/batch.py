@@ -44,7 +44,7 @@ from tradeoff.kernels.vector import (
     subtract,
 )
 
-# Rows of values are asked for this many successors ahead: far enough to hide main memory, near enough to stay in L1.
+# Rows of values are prefetched this many successors ahead: far enough to hide main memory, near enough to stay in L1.
 _AHEAD = 32
 
 
@@ -95,7 +95,7 @@ def _sweep_lanes(lanes: int, held: int, size: int) -> Callable[..., Any]:
                 if used == lanes:
                     store_narrow(policy, index, picked)
                 else:
-                    # A whole store would run into the next state's row, which belongs to another thread.
+                    # A full-width store would overwrite the next state's row, which may belong to another thread.
                     store_narrow(picks, 0, picked)
                     for lane in range(used):
                         policy[step, state, column + lane] = at(picks, lane)
@@ -116,7 +116,7 @@ def backward(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
     policy: Array, threads: int = 1, arranged: Arrangement | None = None,
 ) -> None:  # fmt: skip
-    """Replace `values` by the best values `policy.shape[0]` steps earlier, and write the actions that attain them.
+    """Replace `values` with the best values `policy.shape[0]` steps earlier, and write the actions that attain them.
 
     weights  float64[B, k]            of any sign
     values   float64[S, B]            in: after the last step; out: before the first
@@ -124,8 +124,8 @@ def backward(
                                         terminal state); of equally good actions the lowest. C-contiguous, and of a type
                                         that holds every index: nothing here notices one that does not fit
 
-    B is arbitrary: chunks of 16 or 8 are padded inside. Threads share the chunks, or the states of a step. `arranged`
-    (see `arrange`) spares a single solve on a ragged layer some work; it never changes the result.
+    B is arbitrary: it is split into chunks of 16 or 8, padded internally. Threads share the chunks, or the states of a
+    step. `arranged` (see `arrange`) saves work in a single solve on a ragged layer; it never changes the result.
     """
     layer = (state_ptr, choice_ptr, target, prob, reward)
     states, count = values.shape
@@ -151,7 +151,7 @@ def backward(
 def _in_groups(
     job: Callable[[int, int], tuple[Sweep, Values, Values]], lanes: int, policy: Array, threads: int, values: Values
 ) -> None:
-    """Do the job of every chunk of columns, as many at once as there are threads, and write its values back."""
+    """Do the job of every chunk of columns, as many in parallel as there are threads, and write its values back."""
     count = policy.shape[2]
     chunks = [(column, min(lanes, count - column)) for column in range(0, count, lanes)]
     for first in range(0, len(chunks), max(1, threads)):
@@ -230,10 +230,10 @@ def backward_lexicographic(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, second: Array,
     tolerance: Array, values: Array, seconds: Array, policy: Array, threads: int = 1,
 ) -> None:  # fmt: skip
-    """Replace `values` and `seconds` by those of the policy best for `second` among the near-best for the weights.
+    """Replace `values` and `seconds` with those of the policy that is best for `second` among the near-best ones.
 
-    As `backward`, but of the actions whose value is within `tolerance` of the best, the one with the largest expected
-    sum of `second` is taken; of those equal in that too, the lowest. Both values carried on are the chosen action's.
+    Like `backward`, but among the actions whose value is within `tolerance` of the best, the one with the largest expected
+    sum of `second` is chosen; if several are equal in that too, the lowest. Both values are those of the chosen action.
 
     second     float64[k]     one tie-breaking weight vector for the whole batch
     tolerance  float64[B]     absolute, per weight vector, per step

@@ -1,6 +1,6 @@
 """Finite-horizon dynamic programming over sparse layers: backward sweeps, forward pushes, single steps of a policy.
 
-A *layer* is one step of a decision process, five arrays that every function here takes first, in this order:
+A *layer* is one step of a decision process: five arrays, which are the first arguments of every function here:
 
     state_ptr   int32[S + 1]   the choices of state s are state_ptr[s]:state_ptr[s + 1]; none: a terminal state, worth 0
     choice_ptr  int64[C + 1]   the successors of choice c are choice_ptr[c]:choice_ptr[c + 1]
@@ -8,14 +8,13 @@ A *layer* is one step of a decision process, five arrays that every function her
     prob        float64[N]     how likely it is
     reward      float64[C, k]  what each choice earns on each objective
 
-All arrays are C-contiguous and of exactly these types (inputs may be read-only), nothing is checked, and outputs are
-written into arrays the caller gives. A stationary process uses one layer for several steps; one that depends on time
-calls step by step.
+All arrays must be C-contiguous and of exactly these types (inputs may be read-only). Nothing is checked, and outputs are
+written into the caller's arrays. A stationary process uses one layer for several steps; a time-dependent one makes a call
+for each step.
 
-Two promises hold throughout. The result for one weight vector or one policy has the same bits whether it is computed
-alone or in any batch, at any position, with any number of threads: sums run in the order of the arrays, one fused
-multiply-add at a time, in every path. And a kernel is compiled (or read from the cache on disk) when it is first
-needed, not before.
+There are two guarantees. The result for one weight vector or one policy has the same bits whether it is computed alone or in
+any batch, at any position, with any number of threads: every sum is computed in the order of the arrays, one fused
+multiply-add at a time. And a kernel is compiled (or read from the cache on disk) only when it is first needed.
 """
 
 from __future__ import annotations

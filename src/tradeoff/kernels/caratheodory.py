@@ -2,13 +2,13 @@
 
 The paper eliminates one point at a time, with a fresh null vector each. Here a basis of at most k+1 points with their
 weights represents every point processed so far, and a whole chunk of further points is moved onto it by one solve:
-if all weights stay positive, the chunk is gone at the price of its sum; otherwise the step stops where the first weight
-reaches zero, and the chunk's point that lies furthest beyond that facet takes the slot of the point that was lost.
+if all weights stay positive, the chunk is done at the cost of summing it; otherwise the step stops where the first weight
+reaches zero, and the chunk's point that lies furthest beyond that facet takes the slot of that weight's point.
 
 Each point x is lifted to ((x - centre) / scale, 1): a convex combination becomes a linear one (the paper's
-"mu append 1"). The basis begins as unit columns, which stand for no point. One of them gives its row to a point that
-has something in it beyond rounding; a row that no point needs keeps its unit column at weight 0, so that points of
-lower rank need no special case and leave rank+1 points.
+"mu append 1"). The basis begins with unit columns, which represent no point. Each is replaced by a point with an entry in
+its row that is larger than rounding; a row that no point needs keeps its unit column at weight 0, so that points of lower
+rank need no special case and leave rank+1 points.
 """
 
 from typing import Any
@@ -63,16 +63,16 @@ from tradeoff.kernels.jit import (
 
 tuple_of: Any = types.Tuple
 
-CHUNK = 256  # most points in one chunk
-BUCKETS = 512  # for the order of weights: 64 powers of two, 8 steps in each
-CLIPPED = 1e-17  # a weight this little below zero after the last solve is zero
+CHUNK = 256  # the largest number of points in a chunk
+BUCKETS = 512  # for sorting by weight: 64 powers of two, 8 steps in each
+CLIPPED = 1e-17  # a weight this little below zero after the final solve counts as zero
 
 
 @inlined
 def heaviest_first(weights: Any, order: Any) -> Any:
-    """Return how many weights are positive, their places left in ``order``: decreasing, to within a part in 8.
+    """Return how many weights are positive, and write their indices to ``order``: decreasing, to within 1/8.
 
-    A stable counting sort over the leading bits takes one pass where a full sort would cost more than all the rest.
+    A stable counting sort over the leading bits takes one pass; a full sort would cost more than everything else.
     """
     count = weights.shape[0]
     bits = weights.view(np.int64)
@@ -98,9 +98,9 @@ def heaviest_first(weights: Any, order: Any) -> Any:
 
 @helper
 def discrepancy(points: Any, support: Any, weights: Any, summary: Any, vectors: Any, missing: Any, spare: Any) -> Any:
-    """Return the largest error of the mean (of the coordinate's scale) and of the sum of the weights.
+    """Return the largest error of the mean (relative to the coordinate's scale) and of the sum of the weights.
 
-    ``missing`` receives what is missing of the lifted mean.
+    ``missing`` receives the remaining error of the lifted mean.
     """
     size = points.shape[1]
     shortfall(points, support, weights, summary[AIM], summary[AIM_REST], missing, spare)
@@ -120,10 +120,10 @@ def discrepancy(points: Any, support: Any, weights: Any, summary: Any, vectors: 
 def polish(
     points: Any, order: Any, count: Any, summary: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any
 ) -> Any:
-    """Return the error after the last solves against the aim itself; no weight is negative afterwards.
+    """Solve for the aim itself and return the remaining error; no weight is negative afterwards.
 
-    A weight that the true mean makes negative is that of a point which rounding kept one exchange too long: the dual
-    simplex method puts the point that lies furthest beyond its facet in its slot.
+    If the true mean makes a weight negative, rounding kept its point in the basis one exchange too long: as in the dual
+    simplex method, the point that lies furthest beyond its facet takes its slot.
     """
     rows = inverse.shape[0]
     size = rows - 1
@@ -182,7 +182,7 @@ def polish(
 
 @inlined
 def result(support: Any, weight: Any) -> Any:
-    """Return the places with positive weight in increasing order, and their weights."""
+    """Return the rows with positive weight in increasing order, and their weights."""
     kept = 0
     for q in range(support.shape[0]):
         if support[q] >= 0 and weight[q] > 0.0:
@@ -208,11 +208,11 @@ Pushed = tuple_of((int64, Indices, Vector, float64, Matrix))
 
 @compiled(Pushed(FixedMatrix, FixedVector, FixedVector))
 def push(points: Any, weights: Any, target: Any) -> Any:
-    """Return what ``summarise`` says, the rows kept (increasing), their weights, the error of scale, and the summary.
+    """Return the result of ``summarise``, the rows kept (increasing), their weights, the relative error, and the summary.
 
-    The points are taken the heaviest first; the weights meet the points' own mean unless a ``target`` is given. Nothing is
-    checked but what ``summarise`` checks: this is for callers that compress many times in a row. A large error says that
-    the result must not be used (``tradeoff.representation.compression`` knows what to do).
+    The points are processed heaviest first; the weights match the points' own mean unless a ``target`` is given. Only what
+    ``summarise`` checks is checked, for the sake of callers that compress many times in a row. If the error is large, the
+    result must not be used (``tradeoff.representation.compression`` then uses other methods).
     """
     count, size = points.shape
     rows = size + 1
@@ -243,7 +243,7 @@ def push(points: Any, weights: Any, target: Any) -> Any:
         before = pivots
         pivots = push_chunk(block, order, start, used, vectors, basis, inverse, support, swaps, pivots)
         start += used
-        # Where nothing blocks, larger chunks save solves; where much does, smaller ones save prices.
+        # If few weights reach zero, larger chunks save solves; if many do, smaller ones save the search for a new point.
         if pivots != before:
             chunk = chunk // 2 if chunk > 2 * smallest else smallest
         elif chunk < CHUNK:
@@ -255,7 +255,7 @@ def push(points: Any, weights: Any, target: Any) -> Any:
         summary[AIM, j] = target[j] if aimed else summary[MEAN, j]
         summary[AIM_REST, j] = 0.0 if aimed else summary[REST, j]
     error = 0.0
-    if aimed or rank < positive:  # otherwise they are affinely independent, and the weights are what they were
+    if aimed or rank < positive:  # otherwise all points are kept, and their weights are unchanged
         error = polish(points, order, positive, summary, vectors, basis, inverse, support, swaps)
     indices, shares = result(support, vectors[WEIGHT])
     return verdict, indices, shares, error, summary

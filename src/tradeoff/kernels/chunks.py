@@ -1,4 +1,4 @@
-"""The push itself: a first basis, and chunks of points whose mass is moved onto it; ``caratheodory`` has the idea."""
+"""The push itself: a first basis, and chunks of points whose mass is moved onto it. See ``caratheodory`` for the idea."""
 
 from typing import Any
 
@@ -26,16 +26,16 @@ from tradeoff.kernels.basis import (
 from tradeoff.kernels.jit import inlined, int64
 from tradeoff.kernels.vector import prefetch
 
-DECISIVE = 0.01  # in the first window a pivot is taken only if it is this much of its row's largest
-AHEAD = 24  # points asked for before they are needed
-WIDE = 0.05  # of its coordinate's scale: points further apart than this fix a direction beyond rounding
-REFINED = 1e-3  # a pivot below this much of its terms is computed with refinement
-NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solve decides
+DECISIVE = 0.01  # in the first window, a pivot must be at least this share of the largest in its row
+AHEAD = 24  # how many points ahead to prefetch
+WIDE = 0.05  # relative to the coordinate's scale: points farther apart than this determine a direction despite rounding
+REFINED = 1e-3  # a pivot smaller than this, relative to its terms, is computed with refinement
+NEGATIVE = 1e-15  # how far below zero a weight may be between steps; the final solve corrects it
 
 
 @loose
 def most_violating(block: Any, used: Any, inverse: Any, slot: Any) -> Any:
-    """Return which of the block's points has the most negative coordinate at ``slot``, or -1 if none has."""
+    """Return which of the block's points has the most negative coordinate at ``slot``, or -1 if none is negative."""
     size = block.shape[0] - 2
     mass = block[size]
     price = block[size + 1]
@@ -57,7 +57,7 @@ def most_violating(block: Any, used: Any, inverse: Any, slot: Any) -> Any:
 
 @reordered
 def total(block: Any, used: Any, column: Any) -> Any:
-    """Leave the sum of mass times lifted point over the block in ``column``."""
+    """Write the sum of mass times lifted point over the block to ``column``."""
     size = block.shape[0] - 2
     for j in range(size):
         amount = 0.0
@@ -78,7 +78,7 @@ def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors
     inverse_scale = vectors[INVERSE_SCALE]
     last = order.shape[0] - 1
     for t in range(used):
-        # In the order of weights the points lie anywhere in memory: ask for them before they are needed.
+        # Sorted by weight, the points are scattered in memory: prefetch them.
         ahead = start + t + AHEAD
         ahead = order[ahead if ahead < last else last] * size
         for j in range(0, size, 8):
@@ -91,7 +91,7 @@ def gather(points: Any, weights: Any, order: Any, start: Any, used: Any, vectors
 
 @loose
 def add_point(points: Any, weights: Any, i: Any, slot: Any, vectors: Any, basis: Any, support: Any, taken: Any) -> Any:
-    """Give the row of a unit column to point i, with all its weight."""
+    """Replace a unit column with point i, with all its weight."""
     lift(points, i, vectors, basis[slot])
     vectors[WEIGHT, slot] = weights[i]
     vectors[MASK, slot] = 1.0
@@ -104,7 +104,7 @@ def initial_basis(
     points: Any, weights: Any, order: Any, count: Any, block: Any, vectors: Any, basis: Any, inverse: Any, support: Any,
     swaps: Any, taken: Any,
 ) -> Any:  # fmt: skip
-    """Return the size of the first basis: independent points, as many as there are, each with its own weight."""
+    """Find a first basis of as many independent points as there are, each with its own weight; return its size."""
     rows, width = inverse.shape
     size = rows - 1
     spare = vectors[SPARE]
@@ -138,7 +138,7 @@ def initial_basis(
                 value = abs(value)
                 peak = value if value > peak else peak
             spare[j] = DECISIVE * peak if DECISIVE * peak > wide else wide
-        # Coordinates with the least rounding first, so that the others' rounding is not spread over them.
+        # Coordinates with the least rounding first, so that the rounding of the others does not affect them.
         for slot in range(size):
             at = slot
             while at > 0 and vectors[ROUNDING, swaps[at - 1]] > vectors[ROUNDING, slot]:
@@ -168,12 +168,12 @@ def initial_basis(
                 amount = block[row, pivot]
                 for t in range(window):
                     block[row, t] -= factors[t] * amount
-        # Points close together say little about the rank: far ones would seem to leave the plane through them.
+        # Points close together do not determine the rank: distant points would seem to lie outside their plane.
         if rank == rows or narrowest >= WIDE:
             break
     invert(basis, inverse, swaps, spare)
-    # Rows that the window left: the point that has most in a generic mixture of them, over all points. Rounding of the
-    # data alone may give it NOISE in each coordinate, so that much means that no point needs those rows.
+    # For the rows that the window left: the point, of all points, with the largest entry in a generic combination of them.
+    # Rounding of the data may contribute NOISE in each coordinate; if it is no more than that, no point needs those rows.
     price = vectors[PRICE]
     while True:
         for row in range(rows):
@@ -202,7 +202,7 @@ def initial_basis(
         if abs(amount) <= rounding:
             return rank
         solve(inverse, basis, column, enter, spare)
-        slot = int64(-1)  # a bare -1 would be a type of its own, and compile every callee twice
+        slot = int64(-1)  # a plain -1 has a different type, which would compile every callee twice
         best = 0.0
         for q in range(rows):
             if support[q] < 0 and abs(enter[q]) > best * vectors[ROUNDING, q]:
@@ -220,15 +220,15 @@ def push_chunk(
     block: Any, order: Any, start: Any, used: Any, vectors: Any, basis: Any, inverse: Any, support: Any, swaps: Any,
     pivots: Any,
 ) -> Any:  # fmt: skip
-    """Move the mass of the block's points onto the basis, which changes where a weight would go below zero.
+    """Move the mass of the block's points onto the basis, exchanging points when a weight would become negative.
 
-    Takes and returns the number of exchanges since the inverse was last computed afresh.
+    Takes and returns the number of exchanges since the inverse was last recomputed.
     """
     rows, width = inverse.shape
     size = rows - 1
     weight, step, column, spare = vectors[WEIGHT], vectors[STEP], vectors[COLUMN], vectors[SPARE]
     enter, mask = vectors[ENTER], vectors[MASK]
-    share = 1.0  # of the block's mass that is still to be moved
+    share = 1.0  # of the block's mass, still to be moved
     total(block, used, column)
     solve(inverse, basis, column, step, spare)
     for q in range(width):
@@ -261,7 +261,7 @@ def push_chunk(
                 enter[q] *= mask[q]
             sound = enter[slot] < -1e-12 * noise
         if not sound:
-            # No point lies beyond the facet: what seemed to cross it was rounding.
+            # No point lies beyond the facet: the negative weight was rounding.
             weight[slot] = weight[slot] if weight[slot] > 0.0 else 0.0
             step[slot] = 0.0
             continue

@@ -1,8 +1,8 @@
-"""Sums of products in twice the working precision: the mean of a weighted set, and what a reduced set misses of it.
+"""Sums of products in twice the working precision: the mean of a weighted set, and the error of a reduced set.
 
 The mean that Algorithm 3 of the paper ("C4") must preserve is a sum over every point. A plain sum of n products is
-wrong by up to n roundings, which for equal weights do not cancel; these kernels carry the rounding errors along
-(Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the answer is as good as one rounding.
+wrong by up to n rounding errors, which for equal weights do not cancel; these kernels keep track of the rounding errors
+(Ogita, Rump and Oishi 2005, "Accurate sum and dot product"), so that the result is as accurate as if rounded once.
 """
 
 from typing import Any
@@ -12,21 +12,21 @@ import numpy as np
 from tradeoff.kernels.jit import inlined
 from tradeoff.kernels.vector import fma
 
-# What ``summarise`` found; any value from 0 up is the place of the first weight that is negative or not a number.
+# Results of ``summarise``; a value of 0 or more is the index of the first weight that is negative or not a number.
 SOUND = -1
 NOT_FINITE = -2
 
 # Rows of the summary; each has k+1 columns, the last one for the constant 1 of the lifted point. The aim is the mean
-# that the weights must meet: the points' own, or one that is known better.
+# that the weights must have: the points' own, or one that is known more precisely.
 MEAN, REST, LOW, HIGH, AIM, AIM_REST, SUMMARY = range(7)
 
 
 @inlined
 def summarise(points: Any, weights: Any, summary: Any) -> Any:
-    """Return SOUND and the weighted mean (in two parts), smallest and largest value of each coordinate in ``summary``.
+    """Return SOUND; write the weighted mean (in two parts), minimum and maximum of each coordinate to ``summary``.
 
-    Points of weight 0 count for neither; the mean is divided by the sum of the weights, which is left in the last
-    column. Anything else that is returned says what is wrong with the input.
+    Points of weight 0 are ignored; the mean is divided by the sum of the weights, which is written to the last column. Any
+    other return value says what is wrong with the input.
     """
     count, size = points.shape
     mean, rest, low, high = summary[MEAN], summary[REST], summary[LOW], summary[HIGH]
@@ -79,9 +79,9 @@ def summarise(points: Any, weights: Any, summary: Any) -> Any:
 def shortfall(
     points: Any, support: Any, weights: Any, target: Any, target_rest: Any, missing: Any, scratch: Any
 ) -> Any:
-    """Leave target - sum of weights * points in ``missing``, and 1 - sum of weights in its place k.
+    """Write target - sum of weights * points to ``missing``, and 1 - sum of weights to its entry k.
 
-    ``support`` holds the rows of the points; a negative one stands for no point.
+    ``support`` holds the rows of the points; a negative one means no point.
     """
     size = points.shape[1]
     for j in range(size):

@@ -1,8 +1,9 @@
 """The sweeps of ``bellman`` on a graphics card (CUDA through CuPy), with the same bits.
 
-IEEE arithmetic is the same everywhere: each sum runs in the order of the arrays, one fused multiply-add at a time, as it
-does in ``bellman``; only different states and weight vectors are done at once. A forward step gathers what arrives in a
-state, in the order in which ``bellman.forward`` would push it there. So a card changes no value, no policy, no question.
+IEEE arithmetic is the same everywhere: as in ``bellman``, each sum is computed in the order of the arrays, one fused
+multiply-add at a time; only different states and weight vectors are computed in parallel. A forward step gathers what
+arrives in a state, in the order in which ``bellman.forward`` would push it there. So values, policies and questions stay
+the same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tradeoff.kernels.layers import HELD, Array
 from tradeoff.kernels.policy import SUM_STATES
 
-THREADS = 256  # of a block
+THREADS = 256  # in a block
 CHOICE = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
 
 SOURCE = r"""
@@ -133,21 +134,21 @@ extern "C" __global__ void add_up(const int count, const int lanes, const double
 
 
 class CardLayer(NamedTuple):
-    """A layer on the card: the five arrays of ``bellman``, and its branches sorted by where they lead."""
+    """A layer on the card: the five arrays of ``bellman``, and its branches sorted by target."""
 
     state_ptr: Any
     choice_ptr: Any
     target: Any
     prob: Any
     reward: Any
-    into_ptr: Any  # int64[S + 1]: what leads to state s
-    source: Any  # int32: from which state, in the order in which ``bellman.forward`` pushes
-    local: Any  # int32: by which of its choices
+    into_ptr: Any  # int64[S + 1]: where the branches into each state begin
+    source: Any  # int32: the state each comes from, in the order in which ``bellman.forward`` pushes
+    local: Any  # int32: the local number of its choice
     into_prob: Any
 
 
 def card_layer(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array) -> CardLayer:
-    """Return a layer's arrays on the card. An end leads to itself, as what has arrived there stays there."""
+    """Return a layer's arrays on the card. An end leads to itself, because what arrives there stays there."""
     import cupy
 
     states, counts = len(state_ptr) - 1, np.diff(state_ptr)
@@ -180,13 +181,13 @@ def card_layer(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, 
 def _function(name: str, size: int) -> Any:
     import cupy
 
-    # Without contraction the compiler adds no fused operations of its own to those written above.
+    # With contraction, the compiler would add fused operations of its own to those written above.
     head = f"typedef {CHOICE[size]} Choice;\n#define SUM_STATES {SUM_STATES}\n#define HELD {HELD}\n"
     return cupy.RawModule(code=head + SOURCE, options=("--std=c++17", "--fmad=false")).get_function(name)
 
 
 def _shape(states: int, lanes: int) -> tuple[tuple[int], tuple[int, int]]:
-    """Return the grid and the block for so many rows, each of so many lanes."""
+    """Return the grid and the block for this many rows and lanes per row."""
     across = min(lanes, 32)
     rows = THREADS // across
     return (-(-states // rows),), (across, rows)

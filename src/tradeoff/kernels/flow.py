@@ -1,4 +1,4 @@
-"""Taking paths out of a layered flow, one after the other."""
+"""Extract paths from a layered flow, one at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _INTS, _FLOATS = types.int64[::1], types.float64[::1]
 def take_paths(
     edge_ptr: Array, head: Array, flow: Array, cursor: Array, source: Array, supply: Array, paths: Array, weights: Array
 ) -> int:
-    """Take up to `paths.shape[0]` paths out of a flow and return how many were found; 0 once none is left.
+    """Extract up to `paths.shape[0]` paths from a flow and return how many were found; 0 once none is left.
 
-    edge_ptr  int64[nodes + 1]  the edges out of node v are edge_ptr[v]:edge_ptr[v + 1], the ones to be used first first
+    edge_ptr  int64[nodes + 1]  the edges out of node v are edge_ptr[v]:edge_ptr[v + 1], in the order they are used
     head      int64[edges]      the node an edge leads to (any number at the last step)
-    flow      float64[edges]    what is left on each edge; changed
-    cursor    int64[nodes]      the first edge of each node that may have flow left; changed
+    flow      float64[edges]    the flow left on each edge; modified
+    cursor    int64[nodes]      the first edge of each node that may have flow left; modified
     source    int64[sources]    the nodes that paths start from
-    supply    float64[sources]  what is left to start there; changed
+    supply    float64[sources]  the flow left to start there; modified
     paths     int64[n, H]       the edges of each path
     weights   float64[n]        the flow that went along it
 
@@ -54,7 +54,7 @@ def take_paths(
             least = min(least, flow[edge])
             node = head[edge]
         if stuck >= 0:
-            # Rounding left a crumb of flow into a node whose own flow is used up: drop it.
+            # Rounding left a tiny flow into a node whose own flow is used up: drop it.
             if stuck == 0:
                 supply[first] = 0.0
             else:

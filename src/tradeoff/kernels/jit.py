@@ -1,4 +1,4 @@
-"""Compilation: kernels for exactly the given types, kept on disk for the next time, and their helpers."""
+"""Compile kernels for exactly the given types, and cache them on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ int64: Any = types.int64
 Vector = types.Array(float64, 1, "C")
 Matrix = types.Array(float64, 2, "C")
 Indices = types.Array(int64, 1, "C")
-# Inputs may be read-only arrays; a compiled kernel that takes those takes writable ones as well.
+# Inputs may be read-only arrays; a compiled kernel that accepts those accepts writable ones too.
 FixedVector = types.Array(float64, 1, "C", readonly=True)
 FixedMatrix = types.Array(float64, 2, "C", readonly=True)
 
@@ -23,9 +23,9 @@ Decorator = Callable[[Callable[..., Any]], Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled with it and
-# live inside it: a cache file for each would cost more to load than all the rest. Helpers that are called from one place
-# only are inlined, which takes a second off the first compilation.
+# A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled into it,
+# because a separate cache file for each would cost more to load than everything else. Helpers with a single caller are
+# inlined, which makes the first compilation a second faster.
 HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 helper: Decorator = njit(**HELPER)
 inlined: Decorator = njit(inline="always")
@@ -33,7 +33,7 @@ inlined: Decorator = njit(inline="always")
 
 @cache
 def _edition() -> str:
-    """Return a name for the present text of all kernels."""
+    """Return a name for the current source of all kernels."""
     text = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         text.update(path.read_bytes())
@@ -44,8 +44,8 @@ def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     """Return a decorator that compiles a kernel for exactly this signature, through the cache on disk if there is one."""
 
     def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
-        # numba's cache notices changes of the file with the kernel, but not of those with its helpers: an upgrade could
-        # run old code. So the name under which it is kept changes with all of them.
+        # numba's cache notices changes to the file with the kernel, but not to those with its helpers: after an upgrade,
+        # old code could run. So the name in the cache depends on all of them.
         function.__qualname__ += f"_{_edition()}"
         options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
         try:
@@ -53,7 +53,7 @@ def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
         except RuntimeError as error:
             if "cannot cache" not in str(error):
                 raise
-            # Nowhere to write, neither beside this file nor in a home directory: slower to start, otherwise the same.
+            # No writable folder, neither beside this file nor in a home directory: starting is slower, nothing else.
             kernel = njit(signature, **options)(function)
         return kernel
 
@@ -61,7 +61,7 @@ def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def compiled_when_called(signature: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return the same decorator for a kernel that is compiled, or loaded, when it is first called."""
+    """Return a decorator like ``compiled`` for a kernel that is compiled, or loaded, on its first call."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @cache

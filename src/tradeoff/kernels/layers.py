@@ -1,4 +1,4 @@
-"""What the kernels over layers share: array types, threads, and the weighing of rewards."""
+"""Shared by the kernels over layers: array types, threads, and weighted rewards."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tradeoff.kernels.vector import at, fma
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-# Below this many states a step is done before a second thread has started.
+# With fewer states, a step is done before a second thread has started.
 THREAD_STATES = 10_000
-# Values that one thread computes in a step at least: with fewer the threads would wait for each other longer.
+# The least number of values per thread in a step: with fewer, the threads would mostly wait for each other.
 THREAD_VALUES = 20_000
-# Threads take states by multiples of this: an arranged layer is sorted within blocks of as many.
+# Threads take states in multiples of this, because an arranged layer is sorted within blocks of this size.
 PIECE = 512
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
 HELD = 8
@@ -48,11 +48,11 @@ POLICY = {1: types.uint8, 2: types.uint16, 4: types.uint32}  # by size: the numb
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return the threads of this process, which all calls share: however many call at once, no more are at work."""
+    """Return the threads of this process; all calls share them, so parallel calls do not add threads."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="kernels")
 
 
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+if hasattr(os, "register_at_fork"):  # a child process has none of its parent's threads
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
@@ -74,7 +74,9 @@ def spread(task: Callable[..., None], chunks: Sequence[tuple[Any, ...]], threads
     finally:
         waiting.clear()
         for helper in helpers:
-            if not helper.cancel():  # one that has not begun is not waited for: the threads may be busy for others
+            if (
+                not helper.cancel()
+            ):  # do not wait for one that has not started: the threads may be busy with other calls
                 helper.result()
 
 
@@ -95,7 +97,7 @@ def _weigher() -> Callable[..., Any]:
 
 
 def weigh(reward: Array, weights: Array, order: Array, out: Array, threads: int) -> None:
-    """Write the weighted reward of every choice, taken in the given order (an empty one means: as they are)."""
+    """Write the weighted reward of every choice, in the given order (empty: in the order of the layer)."""
     kernel, vector = _weigher(), np.ascontiguousarray(weights)
     size = max(THREAD_STATES, -(-len(out) // max(1, threads)))
     parts = [(begin, min(len(out), begin + size)) for begin in range(0, len(out), size)]
@@ -107,10 +109,10 @@ Sweep: TypeAlias = Callable[[int, int, Values, Values, Array], None]
 
 
 def sweep_back(jobs: Sequence[tuple[Sweep, Values, Values]], policy: Array, threads: int) -> list[Values]:
-    """Do all steps of some jobs, each (sweep, values after the last step, room for as many), and return the first's.
+    """Do all steps of some jobs, each (sweep, values after the last step, space for as many); return the first values.
 
     A sweep is called with a range of states, the values after a step, where to write those before it, and the policy to
-    write. Given all states it does all steps; threads share out the states of one step after the other. Each state's sums
+    write. Given all states, it does all steps; otherwise threads share the states of each step in turn. Each state's sums
     are the same in both cases.
     """
     steps, states, _ = policy.shape
@@ -138,7 +140,7 @@ def sweep_back(jobs: Sequence[tuple[Sweep, Values, Values]], policy: Array, thre
 def empty_rows(rows: int, lanes: int) -> Array:
     """Return an uninitialised float64[rows, lanes] whose first row starts a cache line.
 
-    NumPy aligns to 16 bytes only, which would spread every gathered row over one line more than it needs.
+    NumPy aligns only to 16 bytes, which would spread every gathered row over one cache line more than necessary.
     """
     memory = np.empty(rows * lanes + 8)
     skip = (-memory.ctypes.data % 64) // 8

@@ -1,4 +1,4 @@
-"""Policies followed: many deterministic ones forwards at once, and one step of one, given as chances."""
+"""Follow policies: many deterministic ones forwards together, or one step of a single one given as chances."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from tradeoff.kernels.layers import (
 )
 from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, load, put, store
 
-# Forward pushes skip this many neighbouring states at once (as a power of two) where none is reached.
+# Forward pushes skip groups of this many neighbouring states (as a power of two) if none of them is reached.
 _GROUP_BITS = 4
-# What a step earns is added up over this many states at a time, and those sums are added up: an order in which many
-# threads, or a card, can add as well.
+# The rewards of a step are added up over this many states at a time, and then those sums: many threads, or a card, can add
+# in the same order.
 SUM_STATES = 256
 _SUM_GROUPS = SUM_STATES >> _GROUP_BITS
 
@@ -48,10 +48,10 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, column: int,
         used: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array, part: Array,
     ) -> None:  # fmt: skip
-        """Push some columns forward one after the other: a column fits the cache where a batch would not.
+        """Push some columns forward one at a time, because one column fits the cache when a batch does not.
 
-        A byte marks each group of neighbouring states of which one may have mass, so that empty groups are skipped.
-        States are visited by number, which fixes the order of summation.
+        A byte marks each group of neighbouring states that may have mass, so that empty groups are skipped. States are
+        visited by number, which fixes the order of summation.
         """
         states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
@@ -110,13 +110,13 @@ def forward(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, occupancy: Array,
     totals: Array, threads: int = 1,
 ) -> None:  # fmt: skip
-    """Replace each column of `occupancy` by where its policy leads in `policy.shape[0]` steps; add up what it earns.
+    """Replace each column of `occupancy` with the distribution `policy.shape[0]` steps later, and add up the rewards.
 
     policy     uint8|16|32[steps, S, B]   local index of the action, as `backward` writes it
     occupancy  float64[S, B]              in: before the first step; out: after the last
     totals     float64[B, k]              the expected reward of these steps is added
 
-    The cost is proportional to the states that are reached. Mass in a terminal state stays there and earns nothing.
+    The cost is proportional to the number of states reached. Mass in a terminal state stays there and earns nothing.
     """
     states, count = occupancy.shape
     kernel = _push_columns(min(reward.shape[1], HELD), policy.itemsize)
@@ -164,7 +164,7 @@ def evaluate_step(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, chance: Array, values_next: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """Write into `out` the expected vector of rewards from every state on, given that after this step.
+    """Write to `out` the expected vector of rewards from every state on, given that after this step.
 
     chance       float64[C]     probability of each choice given its state; choices of chance 0 cost nothing
     values_next  float64[S, k]  must not be `out`
@@ -179,7 +179,7 @@ def evaluate_step(
 def occupancy_step(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, now: Array, out: Array
 ) -> None:
-    """Write into `out` the distribution over states after this step of the policy; terminal mass stays.
+    """Write to `out` the distribution over states after this step of the policy; mass in terminal states stays there.
 
     chance  float64[C]  probability of each choice given its state
     now     float64[S]  must not be `out`
@@ -207,7 +207,7 @@ def rollout_step(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, chance: Array, states: Array,
     action_uniforms: Array, next_uniforms: Array, out_choice: Array, out_index: Array, out_state: Array,
 ) -> None:  # fmt: skip
-    """Write for each of n walkers the choice it takes, the successor it draws, and the state it then is in.
+    """Write, for each of n walkers, the choice it takes, the successor it draws, and its next state.
 
     chance           float64[C]  probability of each choice given its state
     states           int64[n]    may be `out_state`
@@ -217,12 +217,12 @@ def rollout_step(
     out_index        int64[n]    index into `target`; -1 at a terminal state
     out_state        int64[n]    unchanged at a terminal state
 
-    A choice or successor of probability zero is never drawn, however the sums round.
+    A choice or successor of probability zero is never drawn, even if sums are rounded.
     """
     for i in range(states.shape[0]):
         state = states[i]
-        # The last possible branch is kept in hand: it is the answer when rounding leaves the sum short of the
-        # uniform number, and an impossible branch never is.
+        # Remember the last possible branch: it is taken if rounding leaves the sum below the uniform number. An
+        # impossible branch never is.
         picked: Any = np.int64(-1)
         reached = 0.0
         for choice in range(np.int64(state_ptr[state]), np.int64(state_ptr[state + 1])):

@@ -31,7 +31,7 @@ from tradeoff.kernels.vector import (
     gather_dot,
 )
 
-# A scalar sweep over a ragged layer pays for arranging it first from this many steps on.
+# From this many steps on, arranging a ragged layer before a scalar sweep pays.
 _ARRANGE_STEPS = 12
 
 
@@ -76,7 +76,7 @@ def _sweep_ragged(size: int) -> Callable[..., Any]:
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, earned: Array, begin: int, end: int,
         source: Array, sink: Array, policy: Array,
     ) -> None:  # fmt: skip
-        """Sweep any layer as it is."""
+        """Sweep any layer without sorting it."""
         for step in range(policy.shape[0] - 1, -1, -1):
             entry = np.int64(at(choice_ptr, np.int64(at(state_ptr, begin))))
             for state in range(begin, end):

@@ -1,12 +1,12 @@
-"""Rows of doubles that numba keeps in vector registers, and the few processor instructions it has no name for.
+"""Rows of doubles that numba keeps in vector registers, and a few processor instructions that numba does not provide.
 
-numba vectorises a loop only when it can prove much about it, and a loop over the weights of a batch inside a loop over
-random rows is not such a loop. These intrinsics say it outright: a `Lanes` value is a fixed number of doubles, each
-operation acts on all of them at once, and LLVM splits it over whatever registers the machine has.
+numba vectorises a loop only if it can prove much about it, which it cannot for a loop over the weights of a batch inside a
+loop over random rows. These intrinsics are explicit: a `Lanes` value is a fixed number of doubles, each operation acts on
+all of them at once, and LLVM splits it over the registers of the machine.
 
-Everything rounds as IEEE 754 says and nothing is reassociated, so lane i of a vector operation and the scalar
-operation of the same name give the same bits. The number of lanes must be a compile-time constant where it is an
-argument: a literal or a variable captured from an enclosing function.
+Everything rounds according to IEEE 754 and nothing is reassociated, so lane i of a vector operation and the scalar
+operation of the same name give the same bits. If the number of lanes is an argument, it must be a compile-time constant: a
+literal or a variable captured from an enclosing function.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _splat(builder: Any, scalar: Any, count: int) -> Any:
 
 
 def _call_fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return x * y + z rounded once, for scalars and vectors alike."""
+    """Return x * y + z, rounded once, for scalars or vectors."""
     kind = x.type
     vector = isinstance(kind, ir.VectorType)
     name = f"llvm.fma.v{kind.count}f64" if vector else "llvm.fma.f64"
@@ -103,7 +103,7 @@ def _call_fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _operation(define: Callable[..., Any]) -> Any:
-    """Return the intrinsic that a definition describes, as something a type checker lets kernels call."""
+    """Return the intrinsic for a definition, with a type that lets kernels call it."""
     return intrinsic(prefer_literal=True)(define)
 
 
@@ -198,7 +198,7 @@ def gather_fma(typing: Any, x: Any, array: Any, index: Any, z: Any) -> tuple[Any
 
 @_operation
 def block_load(typing: Any, array: Any, rows: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return the first `rows` rows of `count` doubles of a flat array, to be held in registers."""
+    """Return the first `rows` rows of `count` doubles of a flat array, to be kept in registers."""
     block = Block(_literal(rows), _literal(count))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -271,7 +271,7 @@ def select(typing: Any, where: Any, x: Any, y: Any) -> tuple[Any, Callable[..., 
 
 @_operation
 def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Ask for the cache line of `array[index]` to be read soon; any index is harmless."""
+    """Prefetch the cache line of `array[index]`; any index is harmless."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address = builder.bitcast(
@@ -329,7 +329,7 @@ def gather_dot(
 
 @_operation
 def choose(typing: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return x if the condition holds, else y, without a branch that could be mispredicted."""
+    """Return x if the condition holds, otherwise y, without a branch that could be mispredicted."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.select(*arguments)

@@ -1,7 +1,7 @@
-"""Particles that move by slice sampling (Neal 2003, shrinking); every move leaves the posterior as it is.
+"""Move particles by slice sampling (Neal 2003, with shrinking); every move leaves the posterior invariant.
 
-A particle is weights on the simplex and the logarithm of a precision. Margins of answers are linear along a line, so a
-point on it costs one multiply-add per answer, not one per answer and weight.
+A particle consists of weights on the simplex and the logarithm of a precision. The margins of answers are linear along a
+line, so a point on it costs one multiply-add per answer, not one per answer and weight.
 """
 
 import math
@@ -15,11 +15,11 @@ from numba import float64, int64, types, uint64
 from tradeoff.kernels.jit import compiled, helper
 
 SPARSE = 0.3  # the Dirichlet parameter of the half of the prior that expects few objectives to matter
-FLOOR = 1e-9  # weights stay above this, where the sparse prior's density would have a pole
-SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
+FLOOR = 1e-9  # weights stay above this, because the density of the sparse prior has a pole at 0
+SHRINKS = 8  # a particle that finds no acceptable point in this many tries stays, which is valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
-FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
-TINY = 1e-200  # a product of weights below this is turned into its logarithm before it underflows
+FREE = 0.2  # share of arbitrary directions, needed because the population may lie in a plane
+TINY = 1e-200  # a product of weights below this is replaced by its logarithm before it underflows
 
 
 @helper
@@ -49,7 +49,7 @@ def prior(log_product: Any, log_sparse: Any) -> Any:
 
 @helper
 def wrong_along(slack: Any, slope: Any, offsets: Any, count: Any, t: Any, precision: Any) -> Any:
-    """Return how many answers do not fit the weights ``t`` along a line."""
+    """Return how many answers do not fit the weights at ``t`` along a line."""
     found = 0
     for q in range(count):
         found += slack[q] + t * slope[q] + offsets[q] * precision < 0.0
@@ -61,7 +61,7 @@ def line_density(
     w: Any, direction: Any, level: Any, rise: Any, slack: Any, slope: Any, offsets: Any, t: Any, penalty: Any,
     log_sparse: Any,
 ) -> Any:  # fmt: skip
-    """Return the logarithm of the posterior density, ``t`` along a line of weights and precision."""
+    """Return the logarithm of the posterior density at ``t`` along a line of weights and precision."""
     product, logarithm = 1.0, 0.0
     for j in range(w.shape[0]):
         product *= max(w[j] + t * direction[j], FLOOR)
@@ -76,7 +76,7 @@ def one_density(
     w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, offsets: Any, precision: Any, penalty: Any,
     log_sparse: Any,
 ) -> Any:  # fmt: skip
-    """Return the logarithm of the density where weight j is x and the others keep their proportions.
+    """Return the logarithm of the density if weight j is x and the others keep their proportions.
 
     ``least`` is the smallest of the others' shares of the rest, ``slack + x * slope`` each answer's margin there.
     """
@@ -108,7 +108,7 @@ def along_others(
     for j in range(d):
         direction[j] = others[one, j] - others[two, j]
         size = max(size, abs(direction[j]))
-    if uniform(state) < FREE or size < 1e-13:  # a pair that coincides has no direction
+    if uniform(state) < FREE or size < 1e-13:  # two equal particles have no direction
         rise = 0.0
         mean = 0.0
         for j in range(d):
@@ -116,7 +116,7 @@ def along_others(
             mean += direction[j] / d
         for j in range(d):
             direction[j] -= mean
-    # From each weight down to its floor, and from the precision down and up to the ends of its range.
+    # The line ends where a weight reaches its floor, or the precision an end of its range.
     lowest, highest = -np.inf, np.inf
     for j in range(d):
         if direction[j] > 0.0:
@@ -152,7 +152,7 @@ def along_others(
 def one_weight(
     w: Any, level: Any, rows: Any, offsets: Any, penalty: Any, log_sparse: Any, slack: Any, slope: Any, state: Any
 ) -> Any:
-    """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
+    """Move one weight on the scale of log(x / (1 - x)); the others keep their proportions."""
     d = w.shape[0]
     j = int64(uniform(state) * d)
     x = w[j]
@@ -172,7 +172,7 @@ def one_weight(
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
     least = one_density(w, j, x, least_share, slack, slope, offsets, precision, penalty, log_sparse)
-    if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
+    if least == -np.inf:  # below the floor all points look equal; the other moves lead out of there
         return
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
@@ -192,7 +192,7 @@ def one_weight(
 def one_precision(
     w: Any, level: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any, slack: Any, slope: Any, state: Any
 ) -> Any:
-    """Move the precision alone, and return its new level."""
+    """Move only the precision, and return its new level."""
     for q in range(offsets.shape[0]):
         slack[q], slope[q] = 0.0, 0.0
         for j in range(w.shape[0]):
@@ -216,9 +216,9 @@ _mover: list[Callable[..., None]] = []
 
 
 def mover() -> Callable[..., None]:
-    """Return the kernel that moves particles, compiled when it is first needed: no question before the first answer needs it.
+    """Return the kernel that moves particles; it is compiled on first use, since the first question does not need it.
 
-    It can be asked for from another thread beforehand, to have it ready.
+    Another thread may call this in advance.
     """
     with _compiling:
         if not _mover:
@@ -236,10 +236,10 @@ def move_all(
     weights: Any, levels: Any, others: Any, other_levels: Any, rows: Any, offsets: Any, low: Any, high: Any, penalty: Any,
     log_sparse: Any, rounds: Any, seed: Any,
 ) -> None:  # fmt: skip
-    """Move every particle for some rounds: twice along differences of others, in one weight, and in precision.
+    """Move every particle for some rounds: twice along differences of others, once in one weight, once in precision.
 
-    ``others`` are the particles as they were at first, which do not move: directions that depended on where the
-    particles are now would not leave the posterior as it is.
+    ``others`` are the particles as they were at first, which do not move: directions that depended on the current
+    particles would not leave the posterior invariant.
     """
     n, d = weights.shape
     state = np.empty(1, np.uint64)

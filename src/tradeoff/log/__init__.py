@@ -1,9 +1,8 @@
 """The log of an interview: its events as frozen values, one reader, one writer and one fold.
 
-A log is a list of events that is only ever added to. On disk and in databases an event is a JSON object (``Event``); here
-it is a value with types (``Header``, ``Asked``, ``Answered``, ...). ``fold`` turns events into a ``LogState``: what was
-asked, answered and taken back, and what a person is looking at now. Interviews, sessions, exports and the list of studies
-all read it from there.
+A log is an append-only list of events. On disk and in databases an event is a JSON object (``Event``); here it is a typed
+value (``Header``, ``Asked``, ``Answered``, ...). ``fold`` turns events into a ``LogState``: what was asked, answered and
+taken back, and what the person sees now. Interviews, sessions, exports and the list of studies all use it.
 """
 
 from tradeoff.log.events import (

@@ -1,4 +1,4 @@
-"""Events as frozen values, and how they are read from and written as JSON."""
+"""Events as frozen values, and their conversion from and to JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradeoff.model import Alternative, Answer, Question
 FORMAT = "tradeoff-log/2"
 READABLE = ("tradeoff-log/1", FORMAT)  # version 1 had neither sides nor checks
 
-LARGEST = 1e9  # gains are at most about 1: a number beyond this is damage, and would overflow later
+LARGEST = 1e9  # gains are at most about 1: a larger number is damage, and might overflow later
 
 Event: TypeAlias = dict[str, Any]  # an event as JSON
 Side: TypeAlias = Literal["first", "second"]
@@ -34,13 +34,13 @@ CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
 class Sided:
     """Something with two alternatives, of which ``left`` is shown on the left, or as A.
 
-    This is the one place where left and right become first and second, and back.
+    Only this class converts between left and right and first and second.
     """
 
     left: Side
 
     def turned(self, reply: Reply) -> Reply:
-        """Return a reply about the first and the second as one about A and B, or the other way round."""
+        """Convert a reply from first and second to A and B, or back."""
         return reply if reply is None or self.left == "first" else reply.swapped
 
     def reply(self, said: Said) -> Reply:
@@ -70,7 +70,7 @@ class Sided:
 
 @dataclass(frozen=True, eq=False)
 class Shown(Sided):
-    """A question as a person sees it; ``again`` if it was answered before, the other way round."""
+    """A question as a person sees it; ``again`` if it was answered before with the sides swapped."""
 
     question: Question
     left: Side = "first"
@@ -88,9 +88,9 @@ class Shown(Sided):
 
 
 def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: at random, but the same whenever it is asked again.
+    """Return which alternative of a question is shown first: random, but always the same for the same question.
 
-    Without a seed it is always the first.
+    Without a seed it is the first.
     """
     if seed is None:
         return "first"
@@ -102,7 +102,7 @@ def side_of(seed: int | None, question: Question) -> Side:
 
 
 class _Written:
-    """Writes an event as JSON: its fields in order, under the names that the format has for them."""
+    """An event that is written as JSON: its fields in order, under the names used in the format."""
 
     kind: ClassVar[str]
 
@@ -129,7 +129,7 @@ class Header(_Written):
 
     kind = "header"
     format: str = FORMAT
-    version: str | None = None  # of the program that began the log; the first ones left it out
+    version: str | None = None  # of the program that began the log; the first versions left it out
     problem: str  # its fingerprint
     problem_name: str = ""
     objectives: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """A log as text: one JSON object per line, each with a checksum.
 
-A checksum covers its own line and the checksum before it, so that a changed byte, a missing line and two lines in the
-wrong order are all noticed. The header also says that there are checksums: no single damaged byte can hide both. Logs of
-earlier versions have none, and go on without.
+A checksum covers its own line and the previous checksum, so that a changed byte, a missing line and lines in the wrong
+order are all noticed. The header also says that there are checksums, so that no single damaged byte can hide that. Logs of
+earlier versions have none, and continue without.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.number = 0  # of the last line
-        self._checksum: int | None = None  # of the last line; None: there are none in this log
+        self._checksum: int | None = None  # of the last line; None if this log has no checksums
 
     def write(self, events: Iterable[Mapping[str, Any]]) -> str:
         """Return the next lines.
@@ -65,7 +65,7 @@ class Lines:
         return events
 
     def _check(self, line: str, event: Event) -> None:
-        """Take the checksum out of an event; raise a LogError if it is missing or wrong."""
+        """Remove the checksum from an event; raise a LogError if it is missing or wrong."""
         found = zlib.crc32(f"{line[: -len(EMPTY)]}{EMPTY}".encode("utf-8", errors="surrogatepass"), self._checksum or 0)
         unmarked = self.number == 1 and event.get("checksums") != "crc32"
         if self._checksum is None or unmarked or not line.endswith(f'"crc": "{found:08x}"}}'):
@@ -92,10 +92,10 @@ def _refused(constant: str) -> None:
 
 
 def unfinished(rest: str) -> bool:
-    """Return whether what follows the last line's end was left by a writer that was interrupted.
+    """Return whether the text after the last line end was left by a writer that was interrupted.
 
-    Such a line was never acknowledged and can be dropped. A complete event that is followed by anything other than a line
-    end was acknowledged: there the line end is damaged, which the reader reports.
+    Such a line was never acknowledged and can be dropped. A complete event followed by anything but a line end was
+    acknowledged: its line end is damaged, which the reader reports.
     """
     try:
         event, _ = json.JSONDecoder().raw_decode(rest)

@@ -1,4 +1,4 @@
-"""The fold: what a log says, from one pass over its events."""
+"""Fold a log into its state, in one pass over its events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tradeoff.log.events import (
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """A reply and what it was given to: the question of its number, or the check of its kind."""
+    """A reply, and the question or check it belongs to."""
 
     shown: Asked | CheckShown
     reply: Reply
@@ -51,7 +51,7 @@ class Given:
 
     @property
     def key(self) -> int | CheckKind:
-        """What the reply is taken back by: its number, or the kind of check."""
+        """What identifies the reply when it is taken back: its number, or the kind of check."""
         return self.shown.number if isinstance(self.shown, Asked) else self.shown.check
 
     @property
@@ -67,17 +67,17 @@ class Given:
 
 @dataclass
 class LogState:
-    """What a log says."""
+    """The state that a log describes."""
 
     header: Header
-    given: list[Given] = field(default_factory=list)  # every reply in order, also those taken back
+    given: list[Given] = field(default_factory=list)  # every reply in order, including those taken back
     question: Asked | None = None  # the question that waits for an answer
-    shown: Asked | CheckShown | None = None  # what was shown in this turn, if anything yet
-    turn: int = 1  # one more for everything a person did
+    shown: Asked | CheckShown | None = None  # what has been shown in this turn, if anything
+    turn: int = 1  # increases with every action of the person
     length: int = 1  # events, with the header
     answered: int = 0  # the number of the last answer or skip
     begun: datetime | None = None  # when the first question was shown
-    ended: Ended | None = None  # only while nothing has happened since
+    ended: Ended | None = None  # None again if anything happens after the end
     last: datetime = field(init=False)  # the time of the last event
     _checks: dict[CheckKind, CheckShown] = field(default_factory=dict)  # each as it was last shown
 
@@ -145,7 +145,7 @@ class LogState:
 
     @property
     def flags(self) -> dict[str, str]:
-        """What each check came to: "passed", "failed", "skipped" or "not asked"."""
+        """The result of each check: "passed", "failed", "skipped" or "not asked"."""
         found: dict[str, str] = dict.fromkeys(CHECKS, "not asked")
         for one in self.standing:
             if isinstance(one.shown, CheckShown):
@@ -155,7 +155,7 @@ class LogState:
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:
-    """Return what a log says; raise a LogError if an event is damaged or out of place."""
+    """Return the state of a log; raise a LogError if an event is damaged or out of order."""
     state = LogState(header_of(events[0] if events else None))
     for position, event in enumerate(events[1:], start=2):
         state.apply(event_of(event, position))
@@ -170,7 +170,7 @@ class SteadyClock:
 
     def __init__(self, wall: Callable[[], datetime], *, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._wall, self._elapsed = wall, elapsed
-        self._mark = elapsed()  # when the last event was
+        self._mark = elapsed()  # the time of the last event
 
     def after(self, last: datetime | None) -> datetime:
         """Return the time of an event that follows one at ``last``."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tradeoff.presentation.text import one_line, text_width, wrap
 from tradeoff.problem import Presentable
+from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.mdp import MDP
 
 WIDTH = 360.0  # of the drawing, in its own units; it is scaled to the room there is
@@ -62,6 +63,8 @@ class MapLayout:
 
 def map_layout(problem: Presentable) -> MapLayout | None:
     """Return the map of a problem whose states have locations; None if they have none, or all the same one."""
+    if isinstance(problem, Coverage):
+        problem = problem.model
     if not problem.places or not (isinstance(problem, MDP) or problem.roads):
         return None
     passed = dict.fromkeys(name for road in problem.roads for name in road)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.decisions.weighing import Options
-from tradeoff.model import Alternative, Vector
+from tradeoff.model import Alternative, Indices, Item, Vector
 from tradeoff.presentation.cards import amounts
+from tradeoff.presentation.problems import labels
 from tradeoff.presentation.ranking import ranked_names
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
+MOST_TEXTS, MOST_KINDS = 12, 6  # of which one can be chosen
 SAME = 1e-9  # of a limit: an amount this close to it is within
 
 
@@ -30,12 +32,22 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """Something else that is known of items, such as a colour, with all it can be; one of these may be wanted."""
+
+    name: str
+    texts: tuple[str, ...]
+    wanted: int | None = None
+
+
+@dataclass(frozen=True)
 class OptionRow:
     """An alternative to be weighed."""
 
     name: str
     gains: tuple[float, ...]  # of the fields
     amounts: tuple[float, ...]  # of the fields, in units
+    kinds: tuple[int, ...]  # which of its texts each kind is
     told: str  # what it comes to
     score: float  # what it is worth, as a part of the best of those within the limits
     within: bool
@@ -47,6 +59,7 @@ class Weighing:
     """Alternatives in the order of some weights, those within the limits first."""
 
     fields: tuple[Field, ...]
+    kinds: tuple[Kind, ...]
     rows: tuple[OptionRow, ...]
     basis: str
 
@@ -63,11 +76,12 @@ def weighing(
     name: str,
     weights: Vector,
     limits: Mapping[int, float] | None = None,
+    wanted: Mapping[int, int] | None = None,
 ) -> Weighing:
     """Return alternatives in the order of their worth for these weights, which are on all objectives.
 
     ``name`` is what the recommended one is called; ``limits`` are the least that is wanted of an objective, or the most
-    where less is better, by its number.
+    where less is better, by its number; ``wanted`` says which text of a kind is wanted, by their numbers.
     """
     relevant = [j for j, matters in enumerate(problem.matters) if matters]
     others = [one for one in given.alternatives if one.plan != recommended.plan]
@@ -77,6 +91,9 @@ def weighing(
     kept = np.ones(len(outcomes), dtype=bool)
     for j, limit in (limits or {}).items():
         kept &= (outcomes[:, j] - limit) * problem.objectives[j].sign >= -SAME * max(abs(limit), 1.0)
+    kinds, numbers = _kinds(problem, given, wanted or {})
+    for i, kind in enumerate(kinds):
+        kept &= (numbers[:, i] == kind.wanted) if kind.wanted is not None else True
     mine = np.maximum(weights[relevant], 0.0)
     worth = gains @ (mine if mine.sum() > 0 else np.ones(len(relevant)))
     most = max(float(worth[kept].max(initial=0.0)), 1e-300)
@@ -88,13 +105,30 @@ def weighing(
                 name=called.get(id(one), name),
                 gains=tuple(round(float(gain), 6) for gain in gains[i]),
                 amounts=tuple(float(f"{outcomes[i, j]:.9g}") for j in relevant),
+                kinds=tuple(numbers[i].tolist()),
                 told=", ".join(f"{row.name} {row.amount}" for row in amounts(problem, one)),
                 score=min(float(worth[i] / most), 1.0),
                 within=bool(kept[i]),
                 recommended=id(one) not in called,
             )
         )
-    return Weighing(_fields(problem, relevant, mine, limits or {}), tuple(rows), _basis(given))
+    return Weighing(_fields(problem, relevant, mine, limits or {}), kinds, tuple(rows), _basis(given))
+
+
+def _kinds(problem: Presentable, given: Options, wanted: Mapping[int, int]) -> tuple[tuple[Kind, ...], Indices]:
+    """Return what few texts tell items apart by, and which of them each item has."""
+    whole = getattr(problem, "whole", None) or problem
+    known = [dict(labels(whole, one.plan.name)) if isinstance(one.plan, Item) else {} for one in given.alternatives]
+    found: list[Kind] = []
+    numbers: list[list[int]] = []
+    for name in dict.fromkeys(name for one in known for name in one):
+        texts = sorted({one.get(name, "") for one in known} - {""}, key=str.lower)
+        if 2 <= len(texts) <= MOST_TEXTS and len(found) < MOST_KINDS:
+            choice = wanted.get(len(found))
+            found.append(Kind(name, tuple(texts), choice if choice is not None and choice < len(texts) else None))
+            numbers.append([texts.index(one[name]) if one.get(name) else -1 for one in known])
+    made: Indices = np.array(numbers, dtype=np.int64).reshape(len(found), len(known)).T
+    return tuple(found), made
 
 
 def _fields(

@@ -1,1 +1,1 @@
-"""The kinds of decision problem: a catalogue of items, and a Markov decision process."""
+"""The kinds of decision problem: catalogues of items, Markov decision processes, and point sets."""

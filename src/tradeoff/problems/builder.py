@@ -1,4 +1,4 @@
-"""From what people have (dense arrays, sparse matrices, rows) to the parts of a Markov decision process."""
+"""Build the parts of a Markov decision process from dense arrays, sparse matrices or rows."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ Parts = dict[str, Any]  # layers, horizon, start, states, actions and objectives
 
 
 class Texts(TypedDict, total=False):
-    """What every way to make an MDP takes beside the model itself."""
+    """Keyword arguments of every MDP constructor that are not part of the model itself."""
 
-    reference: Reference | None  # what gains are counted from
+    reference: Reference | None  # what gains are measured from
     nothing_action: str | None  # the paper's a_0, by name
-    places: Mapping[str, tuple[float, float]] | None  # where states are on a map
-    pictures: Mapping[str, bytes] | None  # PNG by state; may be drawn on demand
-    prune: bool  # leave out states that cannot be reached
+    places: Mapping[str, tuple[float, float]] | None  # map coordinates of states
+    pictures: Mapping[str, bytes] | None  # PNG by state; may be rendered on demand
+    prune: bool  # whether to leave out unreachable states
     name: str
     title: str
     about: str
-    describe: Mapping[str, str | Sequence[str]] | None  # how states and steps are said; see ``tradeoff.wording``
-    solver: Solver | None  # the compiled one unless another is given
+    describe: Mapping[str, str | Sequence[str]] | None  # how states and steps are described; see ``tradeoff.wording``
+    solver: Solver | None  # by default the compiled one
 
 
 class Options(Texts, total=False):
-    """What every constructor takes: the fields of ``Builder``, which explains them, and the texts."""
+    """Keyword arguments of every MDP constructor: the fields of ``Builder``, explained there, and ``Texts``."""
 
     horizon: int | None
     start: object
@@ -55,17 +55,17 @@ class Options(Texts, total=False):
 
 
 def check_texts(texts: Mapping[str, Any]) -> None:
-    """Raise a TypeError about the first keyword that an MDP does not take."""
+    """Raise a TypeError that names the first unknown keyword argument."""
     for name in texts.keys() - Texts.__annotations__.keys():
-        raise TypeError(f"an MDP takes no argument {name!r}; it takes {', '.join(Options.__annotations__)}")
+        raise TypeError(f"an MDP has no argument {name!r}; it has {', '.join(Options.__annotations__)}")
 
 
 @dataclass(frozen=True)
 class Builder:
-    """What the constructors of an MDP have in common, whatever the transitions are written as.
+    """The part of building an MDP that does not depend on how the transitions are given.
 
-    ``start`` is a state (its number or name), a probability for each start state by name, or an array of probabilities.
-    ``states`` and ``actions`` are names, in the order of the arrays; without them states are called by their number.
+    ``start`` is a state (number or name), a mapping of state names to probabilities, or an array of probabilities.
+    ``states`` and ``actions`` are names, in the order of the arrays; by default they are numbers.
     With ``renormalise`` the probabilities of an action are divided by their sum instead of being refused.
     """
 
@@ -78,14 +78,14 @@ class Builder:
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> Self:
-        """Return the builder of those options that are its own, and take them out."""
+        """Remove the builder's own options from ``options``, and return a builder with them."""
         own = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in own})
 
     def arrays(
         self, transitions: ArrayLike, rewards: ArrayLike, available: ArrayLike | None, rewards_on: str | None
     ) -> Parts:
-        """Return the parts of dense arrays [S, A, S] or [H, S, A, S]."""
+        """Return the parts of an MDP, from dense arrays [S, A, S] or [H, S, A, S]."""
         dense = array_of(transitions, "the transitions")
         if dense.ndim not in (3, 4) or dense.shape[-3] != dense.shape[-1] or 0 in dense.shape:
             raise ProblemError(
@@ -98,7 +98,7 @@ class Builder:
     def sparse(
         self, transitions: Sequence[Any], rewards: ArrayLike, available: ArrayLike | None, rewards_on: str | None
     ) -> Parts:
-        """Return the parts of SciPy sparse matrices: one [S, S] per action, or a list of such lists, one per step."""
+        """Return the parts of an MDP, from SciPy matrices: one [S, S] per action, or a list of such lists, one per step."""
         from scipy import sparse
 
         if not len(transitions):
@@ -118,7 +118,7 @@ class Builder:
     def _matrices(
         self, steps: list[Any], rewards: ArrayLike, available: ArrayLike | None, rewards_on: str | None, *, timed: bool
     ) -> Parts:
-        """Return the parts of matrices ``steps[step][action]``; if ``timed``, the steps are the horizon."""
+        """Return the parts of an MDP, from ``steps[step][action]``; if ``timed``, there is one entry per step."""
         if timed and self.horizon not in (None, len(steps)):
             raise ProblemError(f"the transitions are for {len(steps)} steps, but the horizon is {self.horizon}")
         horizon = horizon_from(len(steps) if timed else self.horizon)
@@ -150,7 +150,7 @@ class Builder:
         step: Sequence[int] | None,
         ends: Iterable[str],
     ) -> Parts:
-        """Return the parts of the columns of rows (state, action, probability, next state, rewards)."""
+        """Return the parts of an MDP, from columns: state, action, probability, next state, rewards."""
         named = objectives_from(self.objectives, rewards.shape[1])
         horizon = horizon_from(self.horizon)
         layers, states, actions = layers_from_columns(
@@ -159,7 +159,7 @@ class Builder:
         )  # fmt: skip
         start = self.start
         if isinstance(start, int | np.integer) and not isinstance(start, bool):
-            start = str(start)  # rows name their states, so a number is a name here
+            start = str(start)  # rows name their states, so a number is a name too
         return self._parts(layers, horizon, start, states, actions, named)
 
     @staticmethod
@@ -246,13 +246,13 @@ def layers_from_matrices(
 
 
 def _at(table: NDArray[np.float64], state: Int, action: Int) -> Matrix:
-    """Return the rewards of these (state, action) pairs."""
+    """Return the rewards of the given (state, action) pairs."""
     rows: Matrix = table[state, action]
     return rows
 
 
 def _check_available(allowed: NDArray[np.bool_], state: Int, action: Int, probability: Vector, where: Where) -> None:
-    """Raise a ProblemError if an action said to be available has no transitions."""
+    """Raise a ProblemError if an action marked as available has no transitions."""
     total = np.zeros(allowed.shape)
     np.add.at(total, (state, action), probability)
     missing = np.argwhere(allowed & (total == 0))
@@ -278,7 +278,7 @@ def dense_steps(transitions: NDArray[np.float64]) -> list[list[Any]]:
 
 
 def columns_from_rows(rows: Iterable[Sequence[Any]]) -> tuple[list[str], list[str], Vector, list[str], Matrix]:
-    """Return the columns state, action, probability, next and rewards [N, k] of rows of those five."""
+    """Return rows (state, action, probability, next state, rewards) as five columns; rewards are [N, k]."""
     state: list[str] = []
     action: list[str] = []
     probability: list[float] = []
@@ -322,7 +322,7 @@ def layers_from_columns(
     renormalise: bool,
     objective_names: Sequence[str],
 ) -> tuple[list[Layer], tuple[str, ...], tuple[str, ...]]:
-    """Return the layers and the names of states and actions; a state without rows must be among the ``ends``."""
+    """Return the layers and the names of states and actions; states without rows must be among the ``ends``."""
     ends = dict.fromkeys(str(name) for name in ends)
     if states is None:
         state_names = tuple(dict.fromkeys([*state, *ends]))
@@ -350,13 +350,13 @@ def layers_from_columns(
     for i, name in enumerate(state_names):
         if has_rows[i] == (name in ends):
             raise ProblemError(
-                f"state {name!r} is an end, but has actions of its own; remove its rows or take it from the ends"
+                f"state {name!r} is an end, but has actions of its own; remove its rows, or remove it from the ends"
                 if has_rows[i]
                 else f"state {name!r} has no actions; give it rows, or name it among the ends, where nothing more happens"
             )
 
     def build(at: Any, where: Where) -> Layer:
-        """Return the layer of some of the rows."""
+        """Return the layer made of the rows ``at``."""
         columns = (sources[at], chosen[at], probability[at], targets[at], rewards[at])
         return build_layer(
             *columns, states=len(state_names), renormalise=renormalise, where=where, objective_names=objective_names

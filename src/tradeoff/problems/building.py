@@ -1,4 +1,4 @@
-"""The names, start and places of a Markov decision process, checked, and a model without what cannot be reached."""
+"""Check the names, start and map coordinates of a Markov decision process, and remove unreachable states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradeoff.problems.ram import check_fits
 
 
 class Numbered(Sequence[str]):
-    """Names that are just numbers, made when asked for, so that a million states take no million strings."""
+    """Names that are just numbers, created on demand, so that a million states do not need a million strings."""
 
     def __init__(self, numbers: Int) -> None:
         self.numbers = numbers
@@ -35,7 +35,7 @@ class Numbered(Sequence[str]):
 
 
 def names_from(what: str, names: Sequence[str] | None, count: int) -> Sequence[str]:
-    """Return ``count`` different names: those given, or the numbers from 0."""
+    """Return ``count`` distinct names: those given, or the numbers from 0."""
     if names is None:
         return Numbered(np.arange(count))
     found = tuple(str(name) for name in names)
@@ -46,13 +46,13 @@ def names_from(what: str, names: Sequence[str] | None, count: int) -> Sequence[s
 
 
 def where_in(states: Sequence[str], actions: Sequence[str], step: int | None = None) -> Where:
-    """Return a function that says where in the model a (state, action) is."""
+    """Return a function that describes a (state, action) pair in messages."""
     at = "" if step is None else f" at step {step}"
     return lambda state, action: f"state {states[state]!r}, action {actions[action]!r}{at}"
 
 
 def start_from(start: object, states: Sequence[str]) -> Vector:
-    """Return the start distribution [S] of a state (number or name), a mapping from names, or a vector."""
+    """Return the start distribution [S], given as a state (number or name), a mapping from names, or a vector."""
     chances = np.zeros(len(states))
     if isinstance(start, bool) or start is None:
         raise ProblemError(f"the start is {start!r}; give a state, or a probability for each start state")
@@ -85,26 +85,26 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
 
 
 def horizon_from(horizon: object) -> int:
-    """Return the number of steps, checked."""
+    """Return the number of steps after checking it."""
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
         raise ProblemError(f"the horizon is {horizon!r}; it must be a whole number of steps, at least 1")
     return int(horizon)
 
 
 def places_from(places: Mapping[str, tuple[float, float]], states: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return where states are on a picture, checked to be about states that exist."""
+    """Return the map coordinates of states after checking that the states exist."""
     if places:
         known = set(states)
         for state, place in places.items():
             if state not in known:
-                raise ProblemError(f"a place is given for state {state!r}, which does not exist; {known_names(states)}")
+                raise ProblemError(f"places names the state {state!r}, which does not exist; {known_names(states)}")
             if not np.all(np.isfinite(place)):
                 raise ProblemError(f"the place of state {state!r} is {place}; both coordinates must be finite")
     return dict(places)
 
 
 def index_of(what: str, name: str, names: Sequence[str]) -> int:
-    """Return the position of a name, or say that it is unknown."""
+    """Return the position of a name, or raise a ProblemError if it is unknown."""
     try:
         return names.index(name)
     except ValueError:
@@ -118,7 +118,7 @@ def known_names(names: Iterable[str]) -> str:
 
 
 def number_of(value: object, what: str) -> float:
-    """Return the value as a number, or say what is not one."""
+    """Return the value as a number, or raise a ProblemError that says ``what`` is not one."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -126,7 +126,7 @@ def number_of(value: object, what: str) -> float:
 
 
 def without_unreachable(dynamics: Dynamics) -> tuple[Dynamics, str]:
-    """Return the model without the states that cannot be reached, and a note about them (empty if there are none)."""
+    """Return the model without its unreachable states, and a note about them (empty if there are none)."""
     states = dynamics.states
     keep = reachable(dynamics.layers, dynamics.start)
     if keep.all():
@@ -142,7 +142,7 @@ def without_unreachable(dynamics: Dynamics) -> tuple[Dynamics, str]:
 
 
 def array_of(values: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Return the values as an array of floats, or say that they are not one."""
+    """Return the values as an array of floats, or raise a ProblemError that says ``what`` is not one."""
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -150,9 +150,9 @@ def array_of(values: ArrayLike, what: str) -> NDArray[np.float64]:
 
 
 def check_model_fits(states: int, choices: int, branches: int, objectives: int, horizon: int, layered: bool) -> None:
-    """Raise a TooLargeError if a model of (at most) this size would not fit in memory; called before it is allocated.
+    """Raise a TooLargeError if a model of (at most) this size would not fit in memory; call it before allocating.
 
-    Building it takes a few index arrays per branch beside what is kept.
+    Building a model takes a few index arrays per branch in addition to what is kept.
     """
     kept = 8 * states + min(choices, branches) * (16 + 8 * objectives) + branches * 12
     steps = horizon if layered else 1
@@ -165,7 +165,7 @@ def check_model_fits(states: int, choices: int, branches: int, objectives: int, 
 def with_action_at_start(
     dynamics: Dynamics, objectives: Sequence[str], name: str
 ) -> tuple[list[Layer], tuple[str, ...]]:
-    """Return the layers and actions with one more action: available only at the start, zero reward, stays put."""
+    """Return the layers and actions with one more action: available only at the start, no reward, stays there."""
     actions = (*dynamics.actions, name)
     at = np.flatnonzero(dynamics.start > 0)
     added = (at, np.full(len(at), len(dynamics.actions)), np.ones(len(at)), at, np.zeros((len(at), len(objectives))))

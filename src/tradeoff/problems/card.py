@@ -1,4 +1,4 @@
-"""A graphics card as a device of the solver: ``[gpu]``, CUDA through CuPy. It changes no question, no plan, no certificate."""
+"""Solve on a graphics card (the extra ``gpu``: CUDA through CuPy). Questions, plans and certificates stay the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradeoff.problems.ram import GIB
 
 @cache
 def absent() -> str:
-    """Return why there is no card to use, or "" where there is one."""
+    """Return why there is no usable card, or "" if there is one."""
     try:
         import cupy
     except ImportError:
@@ -29,7 +29,7 @@ def absent() -> str:
 
 
 class Card:
-    """The first graphics card. Layers are kept on it as long as they are used; where they do not all fit, one at a time."""
+    """The first graphics card. It keeps the layers in use; if they do not all fit, it holds one at a time."""
 
     def __init__(self) -> None:
         if reason := absent():
@@ -44,7 +44,7 @@ class Card:
         return Card, ()
 
     def memory(self, dynamics: Dynamics) -> int:
-        """Return how many bytes are left beside the model; a model of which no layer fits is refused."""
+        """Return how many bytes are left beside the model; raise a TooLargeError if not even one layer fits."""
         free, size = _free(), max(map(_size, dynamics.layers))
         missing = sum(_size(layer) for layer in dynamics.layers if layer not in self._layers)
         self._one_at_a_time = missing > free // 2 and len(dynamics.layers) > 1
@@ -82,23 +82,23 @@ class Card:
         cuda.forward(self._layer(layer), policy, occupancy, totals)
 
     def fetch(self, array: Any) -> Any:
-        """Return an array of the card as one of NumPy."""
+        """Return an array on the card as a NumPy array."""
         return self.arrays.asnumpy(array)
 
 
 def fits(dynamics: Dynamics) -> bool:
-    """Return whether a model has room on the card, with as much again for solving it."""
+    """Return whether a model fits on the card, with as much memory again for solving it."""
     return 2 * max(map(_size, dynamics.layers)) < _free()
 
 
 def _free() -> int:
-    """Return how many bytes of the card may be used: nine tenths of those that are free."""
+    """Return how many bytes of the card may be used: nine tenths of what is free."""
     import cupy
 
     return int(0.9 * (cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()))
 
 
 def _size(layer: Layer) -> int:
-    """Return about how many bytes a layer takes on the card: as it is, and sorted by where its branches lead."""
+    """Return about how many bytes a layer takes on the card, where it is kept twice: as it is, and sorted by target."""
     branches, choices, states = len(layer.target), len(layer.action), len(layer.state_ptr)
     return branches * (12 + 16) + layer.reward.nbytes + 8 * choices + 12 * states

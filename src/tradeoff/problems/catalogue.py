@@ -23,11 +23,9 @@ from tradeoff.model import (
     Vector,
     frozen_array,
 )
-from tradeoff.problem import SAME, GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
+from tradeoff.problem import GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
 from tradeoff.problems.choice import SingleChoice
-
-# Scores of this many items x weights are formed at a time: 32 MB.
-SCORES_AT_ONCE = 1 << 22
+from tradeoff.problems.selection import winners
 
 
 class Catalogue(SingleChoice):
@@ -57,9 +55,9 @@ class Catalogue(SingleChoice):
         about: str = "",
         notes: Sequence[str] = (),
     ) -> None:
-        """``values[n, k]`` in the person's units; ``labels`` are texts to show beside the items.
+        """``values[n, k]`` are in the person's units; ``labels`` are texts shown beside the items.
 
-        ``notes`` say what was assumed or left out when the catalogue was made.
+        ``notes`` say what was assumed or left out when the catalogue was created.
         """
         try:
             table = np.asarray(values, dtype=float)
@@ -131,7 +129,7 @@ class Catalogue(SingleChoice):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that identifies this catalogue."""
+        """A string that identifies this catalogue."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         return fingerprint_of("catalogue", self.objectives, self.names, self.values, outcome)
 
@@ -141,29 +139,9 @@ class Catalogue(SingleChoice):
         return {"items": len(self.names)}
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return the best item for each row of weights; ties go to the largest total gain, so never a dominated one."""
+        """Return the best item for each row of weights; the largest total gain breaks ties, so none is dominated."""
         rows = unit_rows(weight_rows(weights, self.objectives))
-        chunk = max(1, SCORES_AT_ONCE // len(self.gains))
-        chunks = (rows[i : i + chunk] for i in range(0, len(rows), chunk))
-        return [self._item(i) for part in chunks for i in self._winners(part).tolist()]
-
-    def _winners(self, rows: Matrix) -> Indices:
-        """Return the index of the best item per row."""
-        # Gains lie in [0, 1], so |w| bounds every score: what differs by less than rounding is a tie.
-        tolerance = SAME * np.abs(rows).sum(axis=1)
-        rough = rows @ self.gains.T
-        row, item = np.nonzero(rough >= (rough.max(axis=1) - 4 * tolerance)[:, None])
-        # The last digit of the product above may depend on the size of the batch, so it only narrows the choice down. The
-        # scores that decide are added up in one fixed order: a row's winner does not depend on the batch it is in.
-        scores = np.zeros(len(row))
-        for j in range(rows.shape[1]):
-            scores += self.gains[item, j] * rows[row, j]
-        best = np.maximum.reduceat(scores, np.searchsorted(row, np.arange(len(rows))))
-        tied = scores >= (best - tolerance)[row]
-        row, item = row[tied], item[tied]
-        order = np.lexsort((item, -self._totals[item], row))
-        winners: Indices = item[order][np.searchsorted(row[order], np.arange(len(rows)))]
-        return winners
+        return [self._item(i) for i in winners(rows, self.gains, self._totals).tolist()]
 
     @cached_property
     def _totals(self) -> Vector:
@@ -172,7 +150,7 @@ class Catalogue(SingleChoice):
         return totals
 
     def alternative(self, item: int | str) -> Alternative:
-        """Return an item, by number or name, as an alternative."""
+        """Return an item, given by number or name, as an alternative."""
         if isinstance(item, str):
             if item not in self._numbers:
                 raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
@@ -181,7 +159,7 @@ class Catalogue(SingleChoice):
         return self._item(item)
 
     def _item(self, number: int) -> Alternative:
-        """Return an item as an alternative, always the same object: thousands of directions have the same best item."""
+        """Return an item as an alternative, always the same object, since thousands of directions share a best item."""
         found = self._made.get(number)
         if found is None:
             found = self._made[number] = Alternative(self.gains[number], Item(number, self.names[number]))
@@ -208,7 +186,7 @@ class Catalogue(SingleChoice):
         return Details(labels=self.labels_of(plan.name)) if isinstance(plan, Item) else Details()
 
     def labels_of(self, name: str) -> dict[str, str]:
-        """Return the texts to show beside the item of this name; none for anything that is not an item."""
+        """Return the texts to show beside the item of this name; empty if there is no such item."""
         number = self._numbers.get(name)
         return {} if number is None else {key: texts[number] for key, texts in self.labels.items()}
 
@@ -217,7 +195,7 @@ class Catalogue(SingleChoice):
         return {name: number for number, name in enumerate(self.names)}
 
     def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return the middle one of the items that this alternative beats in everything, by their total gain."""
+        """Return, of the items that this alternative beats in every objective, the one with the median total gain."""
         worse = np.all(self.gains <= alternative.value, axis=1) & np.any(self.gains < alternative.value, axis=1)
         items = np.flatnonzero(worse)
         order = items[np.argsort(self._totals[items], kind="stable")]
@@ -230,5 +208,5 @@ class Catalogue(SingleChoice):
         return values
 
     def evaluate(self, plan: Plan | int | str) -> Vector:
-        """Return the expected gains of an item (also by number or name), of the reference, or of a mixture of them."""
+        """Return the expected gains of an item (or its number or name), of the reference, or of a mixture of them."""
         return self.alternative(plan).value if isinstance(plan, int | str) else super().evaluate(plan)

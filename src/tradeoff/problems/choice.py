@@ -1,4 +1,4 @@
-"""Problems in which something is chosen once, with a known outcome; nothing unfolds over time."""
+"""Problems with a single choice, whose outcome does not unfold over time."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tradeoff.representation import mix, parts_of
 
 
 class SingleChoice(ScaledProblem):
-    """A base class for problems whose plans are items: it evaluates and shows them, and mixtures of them.
+    """A base class for problems whose plans are items; it evaluates and shows items and mixtures of them.
 
-    A subclass implements ``outcome_of`` beside ``gain_scale``, ``fingerprint`` and ``best``.
+    A subclass implements ``outcome_of``, ``gain_scale``, ``fingerprint`` and ``best``.
     """
 
     @abstractmethod
     def outcome_of(self, item: Item) -> Vector:
-        """Return what an item comes to, in the person's units."""
+        """Return the outcome of an item, in the person's units."""
 
     def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
-        """Return the weighted ways in which an item can turn out, if it is chosen with this chance."""
+        """Return how an item can turn out, as weighted trajectories, if it is chosen with this chance."""
         return [(1.0, Trajectory((item.name,), (), chance, self.outcome_of(item)))]
 
     def outcomes_of(self, item: Item) -> Outcomes:
-        """Return how the outcome of an item is distributed: it is what it is, unless a subclass leaves it to chance."""
+        """Return the distribution of an item's outcome; it is certain unless a subclass makes it depend on chance."""
         return Outcomes(self.outcome_of(item)[None, :], np.ones(1))
 
     def evaluate(self, plan: Plan) -> Vector:
@@ -45,11 +45,11 @@ class SingleChoice(ScaledProblem):
                 raise ArgumentError(f"{self.name!r} has items, not policies; {plan!r} cannot be evaluated")
 
     def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as a person can read it: the item, or the few items and the reference of a mixture."""
+        """Return an alternative in readable form: the item, or the items and the reference in a mixture."""
         worth = self.evaluate(alternative.plan)
         if np.abs(worth - alternative.value).max() > 1e-9:
             raise ArgumentError(
-                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"the alternative's stated value is {alternative.value.tolist()}, but its plan is worth "
                 f"{worth.tolist()}; was it made for another problem?"
             )
         parts = parts_of(alternative.plan)
@@ -75,7 +75,7 @@ class SingleChoice(ScaledProblem):
 
 
 def _mixed(parts: list[tuple[float, Outcomes]]) -> Outcomes:
-    """Return the distribution of a mixture; it is estimated where one of its parts is."""
+    """Return the distribution of a mixture, which is an estimate if any of its parts is one."""
     rollouts = [one.rollouts for _, one in parts if one.rollouts is not None]
     ends = np.concatenate([one.points if one.range is None else one.range for _, one in parts])
     known = all(one.range is not None or one.rollouts is None for _, one in parts)

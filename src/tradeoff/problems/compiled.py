@@ -1,9 +1,9 @@
-"""The default solver: compiled, for many weight vectors at once, within the memory there is.
+"""The default solver: compiled, for many weight vectors at once, within the available memory.
 
-One pass over the model serves a whole chunk of weight vectors (the weights are innermost in every array). Policies are
-kept as the local number of the chosen action, in the smallest integer type. If a chunk's policies would not fit, the
-horizon is cut into segments: the first sweep keeps only the values at their borders, and each segment's policies are
-computed again from there when the forward pass needs them.
+One pass over the model serves a whole chunk of weight vectors (the weights are innermost in every array). A policy stores
+the local number of the chosen action, in the smallest integer type. If a chunk's policies would not fit, the horizon is
+cut into segments: the first sweep keeps only the values at their borders, and the forward pass computes each segment's
+policies again from there.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CHUNK = 16
 
 
 class Device(Protocol):
-    """Where the sweeps run: the processor, or a card (``problems.card``). All devices give the same bits."""
+    """Where the sweeps run: the processor, or a graphics card (``problems.card``). All devices give the same bits."""
 
-    arrays: Any  # the module that makes its arrays: numpy, or one that does as numpy does
+    arrays: Any  # the module for its arrays: numpy, or one with the same interface
 
     def memory(self, dynamics: Dynamics) -> int:
         """Return how many bytes the sweeps of a model may use."""
@@ -39,7 +39,7 @@ class Device(Protocol):
     def backward(
         self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
     ) -> None:
-        """Sweep ``len(policy)`` steps of one layer backwards, in place; ``again``: the layer serves more steps than one."""
+        """Sweep ``len(policy)`` steps of one layer backwards, in place; ``again``: the layer serves several steps."""
 
     def forward(self, layer: Layer, policy: Any, occupancy: Any, totals: Any, threads: int) -> None:
         """Follow the policies through ``len(policy)`` steps of one layer, in place."""
@@ -49,7 +49,7 @@ class Device(Protocol):
 
 
 class Processor:
-    """The processor, by compiled kernels."""
+    """The processor, using compiled kernels."""
 
     arrays: Any = np
 
@@ -60,7 +60,7 @@ class Processor:
         return Processor, ()
 
     def memory(self, dynamics: Dynamics) -> int:
-        """Return half of what there is; the other half is for the model and its caller."""
+        """Return half of the available memory; the other half is for the model and its caller."""
         return memory_limit() // 2
 
     def backward(
@@ -77,7 +77,7 @@ class Processor:
             )
 
     def _arrangement(self, layer: Layer) -> bellman.Arrangement | None:
-        """Return the layer sorted for one weight vector at a time; kept, because single solves come again and again."""
+        """Return the layer sorted for a single weight vector; it is kept, because single solves are frequent."""
         if layer not in self._arranged:
             self._arranged[layer] = bellman.arrange(*layer_arrays(layer)[:4])
         return self._arranged[layer]
@@ -92,7 +92,7 @@ class Processor:
 
 
 class CompiledSolver:
-    """Backward induction in compiled code, on a device; ``threads`` is how many of the processor's one call may use."""
+    """Backward induction in compiled code, on a device; one call uses at most ``threads`` threads of the processor."""
 
     def __init__(self, threads: int | None = None, device: Device | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1
@@ -140,7 +140,7 @@ class CompiledSolver:
         return [result[row] for row in range(count)]
 
     def policy_values(self, layer: Layer, chance: Vector, after: Matrix) -> Matrix:
-        """Return the expected outcome from each state on [S, k], given that after this step."""
+        """Return the expected outcome from each state on [S, k], given the expected outcome after this step."""
         values = np.empty_like(after)
         bellman.evaluate_step(*layer_arrays(layer), chance, after, values)
         return values
@@ -163,20 +163,20 @@ class CompiledSolver:
 
 
 def layer_arrays(layer: Layer) -> bellman.LayerArrays:
-    """Return the arrays that every kernel takes, in their order."""
+    """Return the arrays that every kernel takes, in that order."""
     return layer.state_ptr, layer.choice_ptr, layer.target, layer.prob, layer.reward
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Weight vectors of one kind, ready for the kernels."""
+    """Weight vectors that all need a tie-break, or all need none, ready for the kernels."""
 
     raw: Matrix  # on outcomes in the person's units
-    second: Vector | None  # the tie-break on outcomes, for rows that may tie
-    tolerance: Vector  # what counts as a tie, per row
+    second: Vector | None  # weights on outcomes that break ties; None for rows that cannot tie
+    tolerance: Vector  # per row: values this close are a tie
 
     def part(self, begin: int, end: int) -> Rows:
-        """Return some of the rows."""
+        """Return the rows from ``begin`` to ``end``."""
         return Rows(np.ascontiguousarray(self.raw[begin:end]), self.second, self.tolerance[begin:end])
 
     def __len__(self) -> int:
@@ -184,7 +184,7 @@ class Rows:
 
 
 def _kinds(weights: Weights) -> Iterator[tuple[Int, Rows]]:
-    """Yield the row numbers and the rows that need no tie-break, then those that do."""
+    """Yield the numbers and rows that need no tie-break, then those that do."""
     for at, tie_break in (
         (np.flatnonzero(~weights.may_tie), None),
         (np.flatnonzero(weights.may_tie), weights.tie_break),
@@ -198,7 +198,7 @@ def _kinds(weights: Weights) -> Iterator[tuple[Int, Rows]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """How one chunk is swept: its width, the length of a segment, and whether its policies will be asked for."""
+    """How one chunk is swept: its width, the length of a segment, and whether its policies will be needed."""
 
     width: int
     segment: int
@@ -206,7 +206,7 @@ class Plan:
 
 
 def choice_type(dynamics: Dynamics) -> type[np.uint8] | type[np.uint16] | type[np.uint32]:
-    """Return the smallest type that holds the local number of every choice; a layer numbers them with 32 bits."""
+    """Return the smallest type that holds the local number of every choice; 32 bits always do."""
     most = dynamics.most_choices
     return np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.uint32
 
@@ -214,11 +214,11 @@ def choice_type(dynamics: Dynamics) -> type[np.uint8] | type[np.uint16] | type[n
 def chunks(
     dynamics: Dynamics, count: int, threads: int, limit: int, *, keep_policies: bool
 ) -> Iterator[tuple[int, int, Plan]]:
-    """Yield (begin, end, plan) of chunks as wide as a limit on memory allows."""
+    """Yield (begin, end, plan) for chunks as wide as the memory limit allows."""
     states, horizon = len(dynamics.states), dynamics.horizon
     item = choice_type(dynamics)().itemsize
     threads = max(1, threads)
-    scratch = 128 * dynamics.most_choices * threads  # the values of one state's choices, in the sweep that breaks ties
+    scratch = 128 * dynamics.most_choices * threads  # the tie-breaking sweep needs the values of a state's choices
     # Border values and policies of a segment: S*W*8*(H/L) + S*W*item*L bytes, least at L = sqrt(8H/item).
     thrifty = min(horizon, math.ceil(math.sqrt(8 * horizon / item)))
     candidates = [(CHUNK * threads, horizon), (CHUNK, horizon), (CHUNK, thrifty), (1, thrifty)]
@@ -237,7 +237,7 @@ def chunks(
 
 
 class _Sweep:
-    """One chunk of weight vectors swept through the horizon: backwards once, then forwards once."""
+    """One chunk of weight vectors, swept through the horizon backwards and then forwards."""
 
     def __init__(self, solver: CompiledSolver, dynamics: Dynamics, rows: Rows, plan: Plan) -> None:
         self.solver, self.dynamics, self.rows, self.keep_policies = solver, dynamics, rows, plan.keep_policies
@@ -260,7 +260,7 @@ class _Sweep:
 
     def _segment(self, begin: int, end: int, values: Any, seconds: Any) -> None:
         """Sweep one segment backwards, in place, and keep its policies."""
-        # A model that does not change is swept in one call; one that does, a step at a time.
+        # A stationary model is swept in one call, any other a step at a time.
         stride = end - begin if self.dynamics.stationary else 1
         for step in range(end - stride, begin - 1, -stride):
             policy = self.policy[step - begin : step - begin + stride]

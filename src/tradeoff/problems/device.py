@@ -1,4 +1,4 @@
-"""Where a model is solved: on the processor, or on a graphics card where there is one and the model is large."""
+"""Choose where a model is solved: on the processor, or on a graphics card if there is one and the model is large."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from tradeoff.errors import ArgumentError
 from tradeoff.problems.compiled import CompiledSolver
 from tradeoff.problems.dynamics import Dynamics
 
-DEVICE = "TRADEOFF_DEVICE"  # the environment variable; a server's workers and a simulation's inherit it
+DEVICE = "TRADEOFF_DEVICE"  # the environment variable, which the workers of servers and simulations inherit
 DEVICES = ("auto", "cpu", "gpu")
-# Branches in a step from which a card is quicker than sixteen cores, for one weight vector and for sixteen
+# Branches in a step; above this a card is quicker than sixteen cores, both for one weight vector and for sixteen
 # (benchmarks/devices.py).
 LARGE = 100_000
 
 
 def solver_for(dynamics: Dynamics) -> CompiledSolver:
-    """Return the solver that a model gets if no other is given. Which device it uses changes no result."""
+    """Return the default solver for a model. The device it uses does not change any result."""
     wanted = os.environ.get(DEVICE) or "auto"
     if wanted not in DEVICES:
         raise ArgumentError(f"the device is one of {', '.join(DEVICES)}, but {DEVICE} is {wanted!r}")

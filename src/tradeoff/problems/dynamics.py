@@ -1,4 +1,4 @@
-"""What can happen in a Markov decision process, as plain data: all that a solver sees."""
+"""The dynamics of a Markov decision process as plain data: everything that a solver sees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tradeoff.problems.layer import Layer
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """The layers of a process, one for all steps or one per step, its horizon and start, and the names people read."""
+    """The layers of a process (one for all steps, or one per step), its horizon, its start, and its names."""
 
     layers: tuple[Layer, ...]
     horizon: int
@@ -57,7 +57,7 @@ class Dynamics:
 
     @cached_property
     def largest_total(self) -> Vector:
-        """A bound on what any plan earns or costs of each objective; rounding is measured by it. May be infinite."""
+        """A bound on the total of each objective under any plan, by which rounding is measured. It may be infinite."""
         largest = [np.abs(layer.reward).max(axis=0, initial=0.0) for layer in self.layers]
         with np.errstate(over="ignore"):
             total: Vector = self.horizon * np.max(largest, axis=0)

@@ -1,4 +1,4 @@
-"""One step of a Markov decision process as ragged sparse arrays, and how such a step is built and checked."""
+"""Build and check one step of a Markov decision process, stored as ragged sparse arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tradeoff.errors import ProblemError
 from tradeoff.model import Matrix, Vector
 
-# Probabilities may miss 1 by this much: what a table with nine digits does. They are then brought to 1 exactly.
+# A sum of probabilities may differ from 1 by this much, as in tables with nine digits; they are then scaled to sum to 1.
 SUM_TOLERANCE = 1e-9
-# Below this, a sum differs from 1 by rounding alone and is left as it is, so that saving and loading changes nothing.
+# Below this, a sum differs from 1 by rounding only and is left alone, so that saving and loading changes nothing.
 SUM_ROUNDING = 1e-12
 
 Int = NDArray[np.int64]
@@ -27,7 +27,7 @@ class Layer:
 
     State s has the choices ``state_ptr[s]:state_ptr[s + 1]`` (none: the state is an end, where nothing more happens).
     Choice c is action ``action[c]``, earns ``reward[c]`` on average, and has the branches
-    ``choice_ptr[c]:choice_ptr[c + 1]``, each with a ``target`` state and a probability ``prob``. Where the reward
+    ``choice_ptr[c]:choice_ptr[c + 1]``, each with a ``target`` state and a probability ``prob``. If the reward
     depends on the branch, ``branch_reward`` holds it.
     """
 
@@ -41,7 +41,7 @@ class Layer:
 
     @property
     def arrays(self) -> tuple[NDArray[Any] | None, ...]:
-        """All arrays, in the order in which a fingerprint takes them."""
+        """All arrays, in the order in which a fingerprint hashes them."""
         first = self.state_ptr, self.choice_ptr, self.target, self.prob, self.reward
         return *first, self.action, self.branch_reward
 
@@ -98,10 +98,10 @@ def build_layer(
     where: Where,
     objective_names: Sequence[str],
 ) -> Layer:
-    """Return the layer of these branches, checked; branches keep their order within a choice.
+    """Check the branches and return their layer; branches keep their order within a choice.
 
-    ``reward`` is one row per branch, or a function of the (states, actions) of the choices where rewards do not depend
-    on what happens.
+    ``reward`` has one row per branch, or, if rewards do not depend on the branch, is a function of the states and
+    actions of the choices.
     """
     _check_probabilities(state, action, probability, where)
     order = np.lexsort((action, state))
@@ -125,12 +125,12 @@ def build_layer(
         if varying.any():
             branch_reward = rows
             mean = np.stack([_sums(choice_of_branch, probability * column, len(begin)) for column in rows.T], axis=1)
-            # Where all branches of a choice earn the same, use that exactly instead of a rounded weighted sum.
+            # If all branches of a choice earn the same, use that exact amount instead of a rounded weighted sum.
             differs = _sums(choice_of_branch, varying.astype(float), len(begin)) > 0
             choice_reward = np.where(differs[:, None], mean, choice_reward)
 
     again = _repeats(choice_of_branch, target, branch_reward)
-    if again is not None:  # branches with the same target and rewards are one, with the sum of their probabilities
+    if again is not None:  # merge branches with the same target and rewards, adding their probabilities
         keep, number = again
         probability = _sums(number, probability, len(keep))
         choice_of_branch, target = choice_of_branch[keep], target[keep]
@@ -151,13 +151,13 @@ def build_layer(
 
 
 def _repeats(choice: Int, target: Int, reward: Matrix | None) -> tuple[Int, Int] | None:
-    """Return which branches to keep and the kept one that each belongs to, if any branch is there twice."""
+    """Return which branches to keep and the kept one that each is merged into; None if no branch is repeated."""
     order = np.lexsort((target, choice))
     if not np.any((np.diff(choice[order]) == 0) & (np.diff(target[order]) == 0)):
         return None
     columns = [choice[:, None], target[:, None]] if reward is None else [choice[:, None], target[:, None], reward]
     _, first, number = np.unique(np.hstack(columns), axis=0, return_index=True, return_inverse=True)
-    keep = np.sort(first)  # in their own order, which is by choice
+    keep = np.sort(first)  # in their original order, by choice
     return keep, np.searchsorted(keep, first[number.ravel()])
 
 
@@ -201,7 +201,7 @@ def _normalised(
     renormalise: bool,
     where: Where,
 ) -> Vector:
-    """Return the probabilities summing to 1 for each choice, or say which do not."""
+    """Return the probabilities, scaled to sum to 1 for each choice; raise a ProblemError if a sum is too far from 1."""
     missing = np.abs(totals - 1)
     allowed = np.where(totals > 0, np.inf, -1.0) if renormalise else np.full(len(totals), SUM_TOLERANCE)
     bad = np.flatnonzero(missing > allowed)
@@ -217,7 +217,7 @@ def _normalised(
 
 
 def _check_rewards(rows: Matrix, state: Int, action: Int, where: Where, objective_names: Sequence[str]) -> None:
-    # The sum is finite exactly when every entry is (or in a rare overflow, which the slow path sorts out).
+    # A finite sum means that every entry is finite. Finite entries may still overflow, so the entries are checked below.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum()):
             return
@@ -231,7 +231,7 @@ def _check_rewards(rows: Matrix, state: Int, action: Int, where: Where, objectiv
 
 
 def reachable(layers: Sequence[Layer], start: Vector) -> NDArray[np.bool_]:
-    """Return which states can be reached from the start, whatever is done and however long it takes."""
+    """Return which states can be reached from the start by any actions in any number of steps."""
     seen = start > 0
     frontier = np.flatnonzero(seen)
     while len(frontier):
@@ -251,7 +251,7 @@ def _targets(layer: Layer, states: Int) -> NDArray[np.int32]:
 
 
 def keep_states(layer: Layer, keep: NDArray[np.bool_]) -> Layer:
-    """Return the layer with only these states, which no branch of theirs may leave."""
+    """Return the layer with only these states; none of their branches may lead to another state."""
     choice_kept = keep[layer.state_of_choice]
     branches = np.diff(layer.choice_ptr)
     branch_kept = np.repeat(choice_kept, branches)
@@ -270,7 +270,7 @@ def keep_states(layer: Layer, keep: NDArray[np.bool_]) -> Layer:
 def _needed(
     branch_reward: Matrix | None, choice_kept: NDArray[np.bool_], branch_kept: NDArray[np.bool_], branches: Int
 ) -> Matrix | None:
-    """Return the kept rewards of branches, or None if those of each kept choice are all the same."""
+    """Return the kept rewards of branches, or None if all branches of each kept choice earn the same."""
     if branch_reward is None:
         return None
     rows = branch_reward[branch_kept]
@@ -280,7 +280,7 @@ def _needed(
 
 
 def check_layer(layer: Layer, states: Sequence[str], actions: Sequence[str], objective_names: Sequence[str]) -> None:
-    """Raise a ProblemError if arrays that came from outside are not a valid layer."""
+    """Raise a ProblemError if arrays read from a file are not a valid layer."""
     count, choices, found = len(states), len(layer.action), len(layer.target)
     types = [layer.state_ptr, layer.action, layer.target]
     rows = [layer.reward] if layer.branch_reward is None else [layer.reward, layer.branch_reward]

@@ -1,4 +1,4 @@
-"""A model learned from logged episodes: what was seen, how often, and what was never seen."""
+"""Learn a model from logged episodes, and keep track of the evidence for it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tradeoff.problems.building import number_of
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a learned model rests on.
+    """The evidence for a learned model.
 
     ``visits`` counts how often each action was taken in each state; ``unseen`` lists the (state, action) pairs of known
-    states and actions that were never tried, and which the model therefore does not offer; ``only_last`` the states
-    that were only ever seen last in an episode: what could be done there is unknown, and the model ends there.
+    states and actions that were never tried, which the model therefore does not offer; ``only_last`` lists the states
+    seen only at the end of episodes, where the available actions are unknown and the model ends.
     """
 
     visits: Mapping[tuple[str, str], int]
@@ -28,7 +28,7 @@ class Evidence:
     episodes: int
 
     def notes(self) -> list[str]:
-        """Return what a person should know before trusting the model."""
+        """Return notes on what a person should know before trusting the model."""
         fewest = min(self.visits, key=lambda pair: self.visits[pair])
         found = [
             f"learned from {self.episodes} episodes; the least seen is action {fewest[1]!r:.60} in state {fewest[0]!r:.60}, "
@@ -45,7 +45,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Learned:
-    """The rows of a learned model, as ``MDP.from_rows`` takes them, and the evidence behind them."""
+    """The rows of a learned model, as accepted by ``MDP.from_rows``, and the evidence for them."""
 
     rows: list[tuple[str, str, float, str, list[float]]]
     start: dict[str, float]
@@ -54,9 +54,9 @@ class Learned:
 
 
 def learn(log: Iterable[Sequence[Any]]) -> Learned:
-    """Return the model that logged steps (episode, step, state, action, rewards, next state) show.
+    """Return the model estimated from logged steps (episode, step, state, action, rewards, next state).
 
-    Probabilities are shares of what was seen, rewards the means of what was earned with each branch.
+    Probabilities are relative frequencies, and the reward of a branch is the mean of those logged with it.
     """
     episodes: dict[str, dict[int, tuple[str, str, list[float], str]]] = defaultdict(dict)
     for line, row in enumerate(log, start=1):

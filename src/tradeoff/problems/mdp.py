@@ -45,14 +45,14 @@ from tradeoff.problems.solver import Solver, Weights
 from tradeoff.representation import Method, distribution, represent
 from tradeoff.wording import Wording
 
-RECENT, RECENT_BYTES = 4, 32 << 20  # solved policies that are kept, and the largest of them
+RECENT, RECENT_BYTES = 4, 32 << 20  # number of solved policies that are kept, and the size of the largest
 
 
 class MDP(ScaledProblem):
     """A finite-horizon Markov decision process with vector rewards.
 
-    Make one with ``from_arrays``, ``from_sparse``, ``from_rows``, ``from_columns`` or ``from_log``. Rewards are in the
-    person's units; gains over the reference are computed inside.
+    Create one with ``from_arrays``, ``from_sparse``, ``from_rows``, ``from_columns`` or ``from_log``. Rewards are in the
+    person's units; gains over the reference are computed internally.
 
     >>> trip = MDP.from_rows([("home", "drive", 0.9, "work", (40, 5)), ("home", "drive", 0.1, "work", (180, 5)),
     ...                       ("home", "subway", 1.0, "work", (60, 2))], ends=["work"], horizon=1, start="home",
@@ -77,7 +77,7 @@ class MDP(ScaledProblem):
         objectives: Sequence[Objective],
         **texts: Unpack[Texts],
     ) -> None:
-        """``layers``: one for all steps, or one per step. The constructors ``from_...`` are what most people want."""
+        """``layers``: one for all steps, or one per step. Most callers want one of the ``from_...`` constructors."""
         check_texts(texts)
         given = Dynamics(
             tuple(layers), building.horizon_from(horizon), building.start_from(start, states), states, tuple(actions)
@@ -106,8 +106,8 @@ class MDP(ScaledProblem):
         self.wording = Wording(texts.get("describe"))
         self.solver: Solver = texts.get("solver") or solver_for(given)
         self._recent: dict[tuple[int, OptimalPolicy], Deterministic] = {}
-        self.evidence: Evidence | None = None  # what a model learned from data rests on
-        self.stated_slack = 0.0  # the error of a model that was estimated, in gains, where it is known
+        self.evidence: Evidence | None = None  # set if the model was learned from data
+        self.stated_slack = 0.0  # the known error of an estimated model, in gains
 
     # --- constructors -------------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ class MDP(ScaledProblem):
         rewards_on: str | None = None,
         **options: Unpack[Options],
     ) -> MDP:
-        """Return the MDP of dense arrays.
+        """Return an MDP given as dense arrays.
 
         ``transitions[S, A, S]`` or ``[H, S, A, S]``; ``rewards[S, A, k]``, by next state ``[S, A, S, k]``, by step
         ``[H, S, A, k]`` or both. An action whose probabilities are all 0 in a state is not available there
@@ -140,15 +140,15 @@ class MDP(ScaledProblem):
         rewards_on: str | None = None,
         **options: Unpack[Options],
     ) -> MDP:
-        """Return the MDP of SciPy sparse matrices: one [S, S] per action, or a list of such lists, one per step."""
+        """Return an MDP given as SciPy matrices: one [S, S] per action, or a list of such lists, one per step."""
         texts: dict[str, Any] = dict(options)
         return cls(**Builder.taken_from(texts).sparse(transitions, rewards, available, rewards_on), **texts)
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Any]], *, ends: Iterable[str] = (), **options: Unpack[Options]) -> MDP:
-        """Return the MDP of rows (state, action, probability, next state, rewards).
+        """Return an MDP given as rows (state, action, probability, next state, rewards).
 
-        Rewards may differ between the rows of one action: they are then earned with that branch. States without rows
+        Rewards may differ between the rows of one action; each is then earned with its branch. States without rows
         of their own must be named in ``ends``: nothing more happens there.
         """
         return cls.from_columns(*columns_from_rows(rows), ends=ends, **options)
@@ -166,18 +166,18 @@ class MDP(ScaledProblem):
         ends: Iterable[str] = (),
         **options: Unpack[Options],
     ) -> MDP:
-        """Return the MDP of the columns of such rows; with ``step``, each row holds for one step only."""
+        """Return an MDP given as the columns of such rows; with ``step``, each row applies to one step only."""
         texts: dict[str, Any] = dict(options)
         parts = Builder.taken_from(texts).columns(state, action, probability, target, rewards, step, ends)
         return cls(**parts, **texts)
 
     @classmethod
     def from_log(cls, log: Iterable[Sequence[Any]], **options: Unpack[Options]) -> MDP:
-        """Return the MDP that logged steps show (the paper's discussion: the model is learned first).
+        """Return an MDP estimated from logged steps (as in the paper's discussion: the model is learned first).
 
-        ``log`` has rows (episode, step, state, action, rewards, next state). Transitions and mean rewards are those that
-        were seen; the start is where episodes began, the horizon the longest of them. Nothing is invented for what was
-        never seen: ``evidence`` on the result counts visits and lists the untried (state, action) pairs.
+        ``log`` has rows (episode, step, state, action, rewards, next state). Transitions and mean rewards are as logged;
+        the start is where episodes began, the horizon the longest of them. Nothing is assumed about what was never
+        tried: ``evidence`` on the result counts visits and lists the untried (state, action) pairs.
         """
         learned = learn(log)
         options.setdefault("start", learned.start)
@@ -189,7 +189,7 @@ class MDP(ScaledProblem):
         return mdp
 
     def replace(self, **changes: Any) -> MDP:
-        """Return a copy with some arguments of the constructor replaced; notes, evidence and slack are kept."""
+        """Return a copy with some constructor arguments replaced; notes, evidence and slack are kept."""
         nothing = None if self.nothing_action is None else self.actions[self.nothing_action]
         kept: dict[str, Any] = {
             "layers": self.layers, "horizon": self.horizon, "start": self.start, "states": self.states,
@@ -203,7 +203,7 @@ class MDP(ScaledProblem):
         return made
 
     def with_nothing(self, name: str = "do nothing") -> MDP:
-        """Return the MDP with the paper's action a_0: available only in the start state, zero reward, stays put."""
+        """Return the MDP with the paper's action a_0: available only in the start state, no reward, stays there."""
         if self.nothing_action is not None:
             raise ProblemError(f"the model already has a do-nothing action: {self.actions[self.nothing_action]!r}")
         if name in self.actions:
@@ -235,19 +235,19 @@ class MDP(ScaledProblem):
 
     @cached_property
     def largest_total(self) -> Vector:
-        """A bound on what any plan earns or costs of each objective; rounding is measured by it."""
+        """A bound on the total of each objective under any plan, by which rounding is measured."""
         total = self.dynamics.largest_total
         broken = np.flatnonzero(~np.isfinite(total))
         if len(broken):
             raise ProblemError(
-                f"{self.horizon} steps of the largest amount of {self.objectives[broken[0]].name!r} are too large to be "
-                "added up; use a larger unit"
+                f"{self.horizon} steps of the largest amount of {self.objectives[broken[0]].name!r} are too large to add "
+                "up; use a larger unit"
             )
         return total
 
     @cached_property
     def gain_scale(self) -> GainScale:
-        """The reference and the scale of each gain, from the best and the worst expectation of each objective."""
+        """The reference and the scale of each gain, from the best and worst expected value of each objective."""
         k = len(self.objectives)
         directions = np.concatenate([np.eye(k), -np.eye(k)])
         noise = 1e-15 * self.largest_total
@@ -256,7 +256,7 @@ class MDP(ScaledProblem):
 
     @property
     def slack(self) -> float:
-        """What was stated for an estimated model, and what the tie-breaks of all steps lose where rounding is exceeded."""
+        """The stated error of an estimated model, plus what tie-breaking may lose over all steps if above rounding."""
         matters = self.gain_scale.matters
         per_step = SAME + 1e-15 * np.max(self.largest_total[matters] / np.abs(self.scale[matters]), initial=0.0)
         lost = self.horizon * float(per_step)
@@ -276,7 +276,7 @@ class MDP(ScaledProblem):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that identifies this model: everything that decides what is optimal, and the names people read."""
+        """A string that identifies this model: everything that determines what is optimal, and its names."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         arrays = [array for layer in self.layers for array in layer.arrays if array is not None]
         names = (self.objectives, "\n".join(self.states), self.actions)
@@ -284,19 +284,19 @@ class MDP(ScaledProblem):
 
     @property
     def reference_name(self) -> str:
-        """What the reference is called: the do-nothing action where it is the reference."""
+        """The name of the reference, or of the do-nothing action if that is the reference."""
         if self.nothing_action is not None and self.nothing_is_reference:
             return self.actions[self.nothing_action]
         return self.reference.name
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return an optimal policy for each row of weights (any sign); ties never leave a dominated one."""
+        """Return an optimal policy for each row of weights (of any sign); ties are broken so that none is dominated."""
         rows = weight_rows(weights, self.objectives)
         values = self.gain_scale.gains(self.solver.optimal_outcomes(self.dynamics, self._on_outcomes(rows)))
         return [Alternative(value, OptimalPolicy(row)) for value, row in zip(values, rows, strict=True)]
 
     def solve(self, weights: ArrayLike) -> list[Policy]:
-        """Return the optimal policy tables themselves, one per row of weights."""
+        """Return the tables of optimal policies, one per row of weights."""
         rows = weight_rows(weights, self.objectives)
         found = self.solver.optimal_choices(self.dynamics, self._on_outcomes(rows))
         return [Deterministic(self.dynamics, local).actions() for local in found]
@@ -304,18 +304,18 @@ class MDP(ScaledProblem):
     # --- policies -----------------------------------------------------------------------------------------------------
 
     def plan(self, policy: object) -> Plan:
-        """Return a policy given in any accepted form as a checked plan.
+        """Check a policy, given in any accepted form, and return it as a plan.
 
         Integer arrays [H, S] are actions per step and state, float arrays [H, S, A] probabilities.
         """
         return policies.as_plan(self.dynamics, policy)
 
     def can_follow(self, plan: Plan) -> bool:
-        """Return whether a single plan is a policy; the reference is one only where doing nothing is the reference."""
+        """Return whether a single plan is a policy; the reference is one only if it is doing nothing."""
         return plan is not NOTHING or self.nothing_is_reference
 
     def follow(self, plan: Plan) -> Following:
-        """Return a single policy, checked and ready to be followed step by step."""
+        """Check a single policy and return it in a form that can be followed step by step."""
         match plan:
             case OptimalPolicy():
                 return self._solved(plan)
@@ -328,26 +328,26 @@ class MDP(ScaledProblem):
             case Nothing():
                 raise ArgumentError(
                     f"{self.reference.name!r} is a hypothetical outcome that no policy leads to; "
-                    "it serves for comparison but cannot be followed"
+                    "it is for comparison and cannot be followed"
                 )
             case _:
                 raise ArgumentError(f"{type(plan).__name__} is not a single policy")
 
     def _solved(self, plan: OptimalPolicy) -> Deterministic:
-        """Return an optimal policy; the last few are kept, because a plan is shown, named and explained in turn."""
+        """Solve for an optimal policy; the last few are kept, because a plan is shown, named and explained in turn."""
         key = (id(self.solver), plan)
         if key not in self._recent:
             (local,) = self.solver.optimal_choices(self.dynamics, self._on_outcomes(plan.weights[None, :]))
             found = Deterministic(self.dynamics, local)
             if local.nbytes > RECENT_BYTES:
                 return found
-            # Replaced, never changed, so that several threads may use it.
+            # Replaced, never modified, so that several threads may use it.
             self._recent = dict([*self._recent.items(), (key, found)][-RECENT:])
             return found
         return self._recent.get(key) or self._solved(plan)
 
     def policy_values(self, step: int, chance: Vector, after: Matrix) -> Matrix:
-        """Return the expected outcome from each state on before a step, given that after it and the chances of choices."""
+        """Return the expected outcome from each state on, given that after this step and the chances of choices."""
         return self.solver.policy_values(self.layer(step), chance, after)
 
     def next_distribution(self, step: int, chance: Vector, now: Vector) -> Vector:
@@ -355,7 +355,7 @@ class MDP(ScaledProblem):
         return self.solver.next_distribution(self.layer(step), chance, now)
 
     def show(self, alternative: Alternative, *, method: Method = "faithful") -> Lottery:
-        """Return an alternative as a person can read it: at most k+1 weighted trajectories with exactly its value.
+        """Return an alternative in readable form: at most k+1 weighted trajectories with exactly its value.
 
         Of the many choices of trajectories, ``"faithful"`` takes one whose outcomes are spread like the plan's own, and
         ``"expand"`` and ``"flow"`` take those of the paper's Algorithms 4 and 5.
@@ -363,11 +363,11 @@ class MDP(ScaledProblem):
         plan = self.plan(alternative.plan)
         lottery = represent(self, plan, method=method, fits=lambda size: size <= memory_limit() // 2)
         gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
-        # Sums of H rewards round to the size of the rewards, not to that of what is left when they cancel.
+        # The rounding error of a sum of H rewards depends on their size, even if most of it cancels.
         rounding = (self.horizon + 8) * np.finfo(float).eps * self.largest_total / np.abs(self.scale)
         if not np.all(gap <= 1e-9 + rounding):
             raise ArgumentError(
-                f"the alternative says its value is {alternative.value.tolist()}, but its plan is worth "
+                f"the alternative's stated value is {alternative.value.tolist()}, but its plan is worth "
                 f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
             )
         return lottery if lottery.truth is not None else replace(lottery, truth=distribution(self, plan))
@@ -431,7 +431,7 @@ class MDP(ScaledProblem):
 
     @property
     def extent(self) -> Mapping[str, int]:
-        """The numbers of states, actions and steps, and of the most choices and branches at one step."""
+        """The numbers of states, actions and steps, and the largest numbers of choices and branches in a step."""
         return {
             "states": len(self.states),
             "actions": len(self.actions),

@@ -1,4 +1,4 @@
-"""A set of points given by an optimiser that finds the best one for any weights (the paper's section 5)."""
+"""A set of points given by an optimiser that finds the best point for any weights (the paper's section 5)."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.choice import SingleChoice
 from tradeoff.problems.supported_solutions import BEYOND, LEAST, find_supported, ranges_of
 
-# To prefer the better of two solutions that tie, the optimiser is asked again with this much of every weight added, and
-# with less if that yields a solution that does not tie.
+# To break ties, the optimiser is called again with this much of every weight added, and with less if that yields a
+# solution that does not tie.
 NUDGES = (1e-6, 1e-9)
 # By default an optimiser may miss the optimum by this share of the range, as integer solvers do.
 GAP = 1e-3
-# If the search for supported solutions stopped early, the reference is put this share of the range below the worst found.
+# If the search for supported solutions stopped early, the reference lies below the worst found by this share of the range.
 MARGIN = 0.25
-# Directions whose solution is remembered, about 20 MB; a server that runs for long forgets the oldest.
+# Directions whose solution is cached (about 20 MB); in a long-running server the oldest are dropped.
 KNOWN = 100_000
 
-Steps: TypeAlias = tuple[str, ...]  # what is to be done
+Steps: TypeAlias = tuple[str, ...]  # what to do
 
 
 class PointSet(SingleChoice):
     """A choice among solutions that an optimiser finds: a knapsack, a route, a schedule.
 
-    ``best(weights)`` maximises ``weights @ outcome`` over everything that can be done, where ``outcome`` holds the
-    amounts in the person's units and ``weights`` may have any sign: an objective to be minimised comes with a negative
-    one. It returns the outcome, or the outcome and what is to be done: a text, or a list of texts.
+    ``best(weights)`` maximises ``weights @ outcome`` over all solutions, where ``outcome`` holds the amounts in the
+    person's units and ``weights`` may have any sign: an objective to be minimised has a negative weight. It returns the
+    outcome, or the outcome and what to do: a string, or a list of strings.
 
     An interview looks up hundreds of weights. So the supported solutions (each optimal for some weights >= 0) are found
-    first, with at most ``most_asked`` questions to the optimiser; if these are all, it is not asked again. It is never
-    called from two threads at once.
+    first, with at most ``most_asked`` calls of the optimiser; if that finds all of them, it is not called again. It is
+    never called from two threads at once.
 
-    With ``both_ways=False`` the optimiser is never asked for the worst of anything (the longest way, the dearest plan),
-    which many cannot find. The choice is then among the supported solutions, and the worst of them is the reference.
+    With ``both_ways=False`` the optimiser is never called to find the worst of anything (the longest route, the dearest
+    plan), which many cannot do. The choice is then among the supported solutions, and the worst of them is the reference.
 
-    ``gap`` says how far ``best`` may be from the optimum, as a share of the range of each objective: give 0 for an exact
-    one. A larger miss is refused where it is noticed, and every proven bound allows for the gap (``slack``).
+    ``gap`` says how far ``best`` may be from the optimum, as a share of the range of each objective; it is 0 for an exact
+    optimiser. A larger error is refused if it is noticed, and every proven bound allows for the gap (``slack``).
 
     >>> corners = [(0.0, 3.0), (2.0, 2.0), (3.0, 0.0)]
     >>> problem = PointSet(lambda w: max(corners, key=lambda c: w @ c), ["speed", "range"])
@@ -85,7 +85,7 @@ class PointSet(SingleChoice):
         self._optimise = best
         self.objectives = objectives_from(objectives, len(objectives))
         if not self.objectives:
-            raise ProblemError("a point set needs at least one objective; name them")
+            raise ProblemError("a point set needs at least one objective; give the names of its objectives")
         if not 0 <= gap < 1:
             raise ArgumentError(f"gap is {gap!r}; it must be a share of the range, from 0 to less than 1")
         self.both_ways, self.gap, self.most_asked = both_ways, float(gap), most_asked
@@ -97,17 +97,17 @@ class PointSet(SingleChoice):
         self._sign = np.array([o.sign for o in self.objectives])
         self._known: dict[bytes, int] = {}  # weights on outcomes -> which solution is best
         self._numbers: dict[tuple[bytes, Steps], int] = {}
-        self._solutions: list[tuple[Vector, Steps]] = []  # outcome, what is to be done
+        self._solutions: list[tuple[Vector, Steps]] = []  # outcome, what to do
         self.complete = False  # whether all supported solutions were found
         self._supported_numbers: list[int] = []
         self._supported: Catalogue | None = None
-        self._lock = threading.RLock()  # guards all of these, and the optimiser
+        self._lock = threading.RLock()  # guards the attributes above, and the optimiser
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self.objectives)} objectives>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to another process; an optimiser that cannot be sent is replaced by one that says so."""
+        """Return the state to pickle; an optimiser that cannot be pickled is replaced by one that raises an error."""
         from joblib.externals.loky.backend.reduction import dumps
 
         with self._lock:
@@ -125,7 +125,7 @@ class PointSet(SingleChoice):
     # --- the optimiser ------------------------------------------------------------------------------------------------
 
     def _ask(self, weights: Vector) -> int:
-        """Return the number of the solution that the optimiser finds for weights on outcomes; each direction once."""
+        """Return the number of the solution that the optimiser finds for weights on outcomes; cached by direction."""
         length = np.abs(weights).max()
         weights = np.ascontiguousarray(weights / length if length > 0 else weights) + 0.0
         key = weights.tobytes()
@@ -150,7 +150,7 @@ class PointSet(SingleChoice):
 
     def _number(self, found: Any, weights: Vector) -> int:
         k = len(self.objectives)
-        # A pair whose first part is itself a list of numbers is an outcome with what is to be done.
+        # A pair whose first part is a list of numbers is an outcome with what to do.
         told: Any = ()
         if isinstance(found, tuple) and len(found) == 2 and np.ndim(found[0]) == 1:
             found, told = found
@@ -161,15 +161,15 @@ class PointSet(SingleChoice):
         if outcome.shape != (k,) or not np.isfinite(outcome).all():
             raise ProblemError(
                 f"best({weights.tolist()}) of {self.name!r} returned {found!r:.120}; it must return {k} finite numbers, "
-                f"one for each of {', '.join(o.name for o in self.objectives)}, or a pair of these and what is to be done"
+                f"one for each of {', '.join(o.name for o in self.objectives)}, or a pair of these and what to do"
             )
         outcome = frozen_array(outcome + 0.0)
         try:
             steps = (told,) if isinstance(told, str) else tuple(str(step) for step in told)
         except TypeError:
             raise ProblemError(
-                f"best({weights.tolist()}) of {self.name!r} says that {told!r:.80} is to be done; that must be a text or "
-                "a list of texts"
+                f"best({weights.tolist()}) of {self.name!r} returned {told!r:.80} as what to do; that must be a string or "
+                "a list of strings"
             ) from None
         key = (outcome.tobytes(), steps)
         if key not in self._numbers:
@@ -181,7 +181,7 @@ class PointSet(SingleChoice):
         return ", ".join(f"{o.name} {o.text(float(x))}" for o, x in zip(self.objectives, outcome, strict=True))
 
     def _without_ties(self, weights: Vector, everything: Vector) -> int:
-        """Return the best solution for weights on outcomes; among ties the one with the most of ``everything``."""
+        """Return the best solution for weights on outcomes; the largest ``everything @ outcome`` breaks ties."""
         plain = self._ask(weights)
         size = np.abs(weights / everything).max() or 1.0
         worth = float(weights @ self._solutions[plain][0])
@@ -196,7 +196,7 @@ class PointSet(SingleChoice):
 
     @cached_property
     def gain_scale(self) -> GainScale:
-        """The reference and the scale of each gain: 2 k questions to the optimiser, or those of ``supported``."""
+        """The reference and the scale of each gain; it takes 2 k calls of the optimiser, or those of ``supported``."""
         if not self.both_ways:
             return self.supported.gain_scale
         unit = np.eye(len(self.objectives))
@@ -212,7 +212,7 @@ class PointSet(SingleChoice):
 
     @property
     def supported(self) -> Catalogue:
-        """The supported solutions that were found, as a catalogue, which can be searched for any weights."""
+        """The supported solutions found, as a catalogue, which can be searched for any weights."""
         with self._lock:
             if self._supported is None:
                 self._supported = self._find_supported()
@@ -237,7 +237,7 @@ class PointSet(SingleChoice):
         return Catalogue(outcomes, self.objectives, reference=self._supported_reference(outcomes), name=self.name)
 
     def _supported_reference(self, outcomes: Matrix) -> Reference:
-        """Return what gains are counted from, given the outcomes of the supported solutions."""
+        """Return the reference, given the outcomes of the supported solutions."""
         worst = (self._sign * outcomes).min(axis=0)
         if self.both_ways:
             lower = np.minimum(worst, self._sign * self.gain_scale.origin)
@@ -246,19 +246,19 @@ class PointSet(SingleChoice):
         else:
             lower = worst - MARGIN * np.ptp(outcomes, axis=0)
             self.notes.append(
-                f"{len(outcomes):,} solutions that are best for some weights were found in {self.most_asked:,} questions to "
-                "the optimiser; there may be more, which are found when they are needed"
+                f"{len(outcomes):,} solutions that are best for some weights were found in {self.most_asked:,} calls of the "
+                "optimiser; there may be more, which are found when they are needed"
             )
         amounts = {o.name: float(x) for o, x in zip(self.objectives, self._sign * lower, strict=True)}
         return Reference(self.reference.name, amounts)
 
     def _goods(self, numbers: Sequence[int]) -> Matrix:
-        """Return what solutions have of each objective, turned so that more is better."""
+        """Return the outcomes of solutions, with signs such that more is better."""
         result: Matrix = np.array([self._sign * self._solutions[number][0] for number in numbers])
         return result
 
     def _check_optima(self, optima: Sequence[int], size: Vector) -> None:
-        """Raise a ProblemError if something is better at an objective than what was found as the best of it."""
+        """Raise a ProblemError if a solution is better in an objective than the one returned as the best in it."""
         goods = self._goods(optima)
         gaps = goods - np.diag(goods)
         for i, j in np.argwhere(gaps > max(self.gap, ROUNDING) * np.maximum(size, SAME * np.abs(goods).max(axis=0))):
@@ -270,8 +270,8 @@ class PointSet(SingleChoice):
 
     @cached_property
     def slack(self) -> float:  # type: ignore[override]
-        """The gap of the optimiser, and what finding the supported solutions leaves out, in gains."""
-        # Directions were asked for with weights of at least LEAST, on goods divided by the range of the first optima.
+        """The gap of the optimiser plus what the search for supported solutions may miss, in gains."""
+        # The search used weights of at least LEAST, on goods divided by the range of the first optima.
         _ = self.supported
         ratio = np.abs(self.scale) / self._first_ranges
         return self.gap + BEYOND + LEAST * float(ratio[self.gain_scale.matters].sum())
@@ -280,20 +280,20 @@ class PointSet(SingleChoice):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A text that identifies this set, as far as the first solutions asked for do."""
+        """A string that identifies this set by the first solutions found."""
         outcome = self.reference.outcome and sorted(self.reference.outcome.items())
         ends = (np.array(self.gain_scale.ideal), np.array(self.gain_scale.nadir))
         known = () if self.both_ways else (self.supported.values,)
         return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return the best solution for each row of weights on gains; among ties one that is not dominated."""
+        """Return the best solution for each row of weights on gains; ties are broken so that none is dominated."""
         rows = unit_rows(weight_rows(weights, self.objectives))
         return [self.alternative(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
         """Return the number of the best solution for each row of weights on gains."""
-        # How a row is looked up depends on the row alone, so that no result depends on what was asked before.
+        # How a row is looked up depends only on the row, so that no result depends on earlier calls.
         listed = [self._supported_numbers[a.plan.index] for a in self.supported.best(rows)]  # type: ignore[union-attr]
         against = np.any(rows < 0, axis=1)
         known = np.where(against, not self.both_ways, self.complete)
@@ -320,24 +320,24 @@ class PointSet(SingleChoice):
         return self._without_ties(self.gain_scale.raw_weights(row), at)
 
     def _allowed(self, number: int, otherwise: int) -> int:
-        """Return a solution, or another one where it is worse at something than the reference."""
+        """Return the first solution, or the other if the first is worse than the reference in any objective."""
         gap = self._sign * (self._solutions[number][0] - self.gain_scale.origin)
         return number if np.all(gap >= -SAME * np.abs(self.gain_scale.origin)) else otherwise
 
     def _check_within(self, number: int) -> None:
-        """Raise a ProblemError if a solution is better or worse than the best and the worst of an objective."""
+        """Raise a ProblemError if a solution lies outside the range of an objective."""
         outcome = self._solutions[number][0]
         ends = np.sort([self.ideal, self.nadir], axis=0)
         slack = np.maximum(max(self.gap, ROUNDING) * np.ptp(ends, axis=0), SAME * np.abs(ends).max(axis=0))
         for j in np.flatnonzero((outcome < ends[0] - slack) | (outcome > ends[1] + slack)):
             raise ProblemError(
-                f"{self.name!r} found a solution with {self.objectives[j].name} {outcome[j]:.6g}, but said before that it is "
-                f"between {ends[0][j]:.6g} and {ends[1][j]:.6g}; best(weights) must find an optimum, and not only a good "
-                "solution (set the gap of an integer solver to 0)"
+                f"{self.name!r} found a solution with {self.objectives[j].name} {outcome[j]:.6g}, but earlier results limit it "
+                f"to {ends[0][j]:.6g} to {ends[1][j]:.6g}; best(weights) must find an optimum, not just a good solution "
+                "(set the gap of an integer solver to 0)"
             )
 
     def alternative(self, number: int) -> Alternative:
-        """Return a solution that was found, by its number."""
+        """Return a solution found earlier, by its number."""
         outcome, steps = self._solution(number)
         return Alternative(self.gain_scale.gains(outcome), Item(number, self.label(steps)))
 
@@ -347,30 +347,30 @@ class PointSet(SingleChoice):
         return self._solutions[number]
 
     def label(self, steps: Steps) -> str:
-        """Return what is to be done as one text."""
+        """Return what to do as one string."""
         return ", ".join(steps)
 
     def steps(self, plan: Plan) -> Steps:
-        """Return what is to be done for a solution, as the optimiser said it."""
+        """Return what to do for a solution, as returned by the optimiser."""
         if not isinstance(plan, Item):
             raise ArgumentError(f"a point set has solutions, not policies; {plan!r} has no steps")
         return self._solution(plan.index)[1]
 
     def lines(self, plan: Plan) -> list[str]:
-        """Return what is to be done for a solution, line by line."""
+        """Return what to do for a solution as lines of text."""
         return list(self.steps(plan))
 
     def details(self, plan: Plan) -> Details:
-        """Return what to do for a solution, line by line."""
+        """Return the details of a solution: what to do, as lines of text."""
         return Details(lines=tuple(self.lines(plan))) if isinstance(plan, Item) else Details()
 
     def outcome_of(self, item: Item) -> Vector:
-        """Return what a solution comes to, in the person's units."""
+        """Return the outcome of a solution, in the person's units."""
         return self._solution(item.index)[0]
 
 
 class _UnpicklableOptimiser:
-    """Stands for an optimiser that could not be sent to this process."""
+    """Takes the place of an optimiser that could not be pickled; calling it raises an error."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason

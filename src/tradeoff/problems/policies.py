@@ -1,4 +1,4 @@
-"""Policies in every accepted form, as the chance of each choice at each step."""
+"""Convert policies from every accepted form to the chance of each choice at each step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tradeoff.representation.outcomes import segments
 
 
 def as_plan(dynamics: Dynamics, policy: object) -> Plan:
-    """Return the policy as a plan, with arrays checked against the model."""
+    """Return the policy as a plan, after checking its arrays against the model."""
     match policy:
         case Nothing() | OptimalPolicy():
             return policy
@@ -70,7 +70,7 @@ class Deterministic:
 
     @classmethod
     def of_table(cls, dynamics: Dynamics, plan: Policy) -> Deterministic:
-        """Return a table of actions, checked and ready to be followed."""
+        """Check a table of actions, and return it in a form that can be followed."""
         return cls(dynamics, np.stack([_local_choices(dynamics, step, plan) for step in range(dynamics.horizon)]))
 
     @classmethod
@@ -88,7 +88,7 @@ class Deterministic:
         return chance
 
     def at(self, step: int, state: int) -> tuple[Int, Vector]:
-        """Return the choice taken in a state, with chance 1; nothing at an end."""
+        """Return the choice taken in a state, with chance 1; empty at an end."""
         pointers = self.dynamics.layer(step).state_ptr
         taken = int(pointers[state] != pointers[state + 1])
         return np.array([int(pointers[state]) + int(self.local[step, state])] * taken, dtype=np.int64), np.ones(taken)
@@ -111,14 +111,14 @@ class Deterministic:
 
 @dataclass(frozen=True, eq=False)
 class Stochastic:
-    """A policy that draws its choices: ``chances[step][choice]``."""
+    """A policy that draws its choices at random: ``chances[step][choice]``."""
 
     dynamics: Dynamics
     chances: list[Vector]
 
     @classmethod
     def of_table(cls, dynamics: Dynamics, plan: StochasticPolicy) -> Stochastic:
-        """Return a table of probabilities, checked and ready to be followed."""
+        """Check a table of probabilities, and return it in a form that can be followed."""
         return cls(dynamics, [_chance_of_probabilities(dynamics, step, plan) for step in range(dynamics.horizon)])
 
     def chance(self, step: int) -> Vector:
@@ -144,9 +144,10 @@ Following = Deterministic | Stochastic
 
 
 def situations(following: Following, occupancy: Matrix, most: int = 5_000) -> tuple[tuple[Situation, ...], bool]:
-    """Return what a policy does in the situations it gets into, in order of time, and whether these are all.
+    """Return what a policy does in the situations it leads to, in order of time, and whether these are all.
 
-    They are the likeliest ones, the most probable first at each step, with the likeliest action of each.
+    If there are more than ``most``, the likeliest are returned. Each step's are sorted by probability, and each situation
+    has its likeliest action.
     """
     dynamics = following.dynamics
     likely = occupancy[:-1].copy()
@@ -188,7 +189,7 @@ def _local_choices(dynamics: Dynamics, step: int, plan: Policy) -> Int:
         able = [names[a] for a in layer.action[layer.state_ptr[state] : layer.state_ptr[state + 1]]]
         raise ArgumentError(
             f"the policy takes action {named} in state {dynamics.states[state]!r} at step {step}, "
-            f"which is not available there; available are {', '.join(map(repr, able))}"
+            f"which is not available there; its actions are {', '.join(map(repr, able))}"
         )
     return _local(layer, taken)
 
@@ -220,6 +221,6 @@ def _chance_of_probabilities(dynamics: Dynamics, step: int, plan: StochasticPoli
             f"the action probabilities of state {dynamics.states[state]!r} at step {step} are {table[state].tolist()}: "
             "they must not be negative, must be 0 for unavailable actions and for ends, and must sum to 1 otherwise"
         )
-    # Nine digits are accepted, but what is computed from here on sums to 1 exactly.
+    # Sums are checked to nine digits only; from here on, probabilities sum to 1 exactly.
     divide = np.where(np.abs(total - 1) > 1e-12, total, 1.0)
     return chance / np.where(divide > 0, divide, 1.0)[layer.state_of_choice]

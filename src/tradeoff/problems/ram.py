@@ -1,4 +1,4 @@
-"""How much memory there is, and the refusal of what would not fit in it."""
+"""Find out how much memory may be used, and refuse what would not fit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CGROUPS = {
 def memory_limit() -> int:
     """Return how many bytes one computation may use.
 
-    That is ``TRADEOFF_MEMORY`` (in GiB) where it is set, else nine tenths of what is available now: on the machine, in
-    this process's cgroup and those above it (containers), and below its limit of address space (``ulimit -v``).
+    That is ``TRADEOFF_MEMORY`` (in GiB) if it is set, otherwise nine tenths of what is available now: on the machine, in
+    this process's cgroup and those above it (containers), and under its limit on address space (``ulimit -v``).
     """
     setting = os.environ.get("TRADEOFF_MEMORY")
     if setting is None:
@@ -36,7 +36,7 @@ def memory_limit() -> int:
 
 
 def _available() -> int:
-    """Return the bytes that can be had without swapping."""
+    """Return the bytes that are available without swapping."""
     found = [_machine_room()]
     found += [room for files in limited_cgroups() if (room := _cgroup_room(*files)) is not None]
     space = address_space_limit()
@@ -46,7 +46,7 @@ def _available() -> int:
 
 
 def _machine_room() -> int:
-    """Return the bytes that the machine has; 4 GiB where the system does not say."""
+    """Return the bytes available on the machine; 4 GiB if the system does not tell."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text().splitlines():
@@ -58,11 +58,11 @@ def _machine_room() -> int:
         return 4 * GIB
 
 
-@cache  # which groups are limited seldom changes, and this is asked often
+@cache  # called often, and limits seldom change
 def limited_cgroups(
     membership: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
 ) -> list[tuple[int, Path, str, str]]:
-    """Return the limit, folder, file of usage and reclaimable entry of every cgroup that limits this process."""
+    """Return the limit, folder, usage file and reclaimable entry of every cgroup that limits this process."""
     try:
         lines = membership.read_text().splitlines()
     except OSError:
@@ -74,19 +74,19 @@ def limited_cgroups(
         if not version:
             continue
         mounts, limit, usage, reclaimable = CGROUPS[version]
-        # The group itself and those above it; in a container the path may be one that only the host can see.
+        # The group itself and those above it; in a container, the path may exist only on the host.
         parts = [part for part in path.split("/") if part]
         for at in mounts:
             for depth in range(len(parts), -1, -1):
                 folder = mount.joinpath(at, *parts[:depth])
                 most = _number_in(folder / limit)
-                if most is not None and most < 1 << 60:  # cgroups v1 write "unlimited" as a huge number
+                if most is not None and most < 1 << 60:  # version 1 writes "unlimited" as a huge number
                     found.append((most, folder, usage, reclaimable))
     return found
 
 
 def _cgroup_room(limit: int, folder: Path, usage: str, reclaimable: str) -> int | None:
-    """Return the bytes left in a cgroup; files that are only cached do not count as used."""
+    """Return the bytes left in a cgroup; reclaimable file caches do not count as used."""
     used = _number_in(folder / usage)
     if used is None:
         return None
@@ -98,7 +98,7 @@ def _cgroup_room(limit: int, folder: Path, usage: str, reclaimable: str) -> int 
 
 
 def _number_in(path: Path) -> int | None:
-    """Return the number in a file; None where there is no file, or it says "max"."""
+    """Return the number in a file; None if there is no file, or it says "max"."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -106,7 +106,7 @@ def _number_in(path: Path) -> int | None:
 
 
 def address_space_limit() -> int | None:
-    """Return how many bytes of address space this process may have (``ulimit -v``), None where there is no limit."""
+    """Return how many bytes of address space this process may have (``ulimit -v``); None if there is no limit."""
     try:
         resource = import_module("resource")
     except ImportError:  # not a Unix system
@@ -116,7 +116,7 @@ def address_space_limit() -> int | None:
 
 
 def _address_space() -> int:
-    """Return how many bytes of address space this process has now."""
+    """Return how many bytes of address space this process uses now."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -124,7 +124,7 @@ def _address_space() -> int:
 
 
 def resident_memory() -> int:
-    """Return how many bytes of memory this process has now; 0 where the system does not say."""
+    """Return how many bytes of memory this process uses now; 0 if the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -137,6 +137,6 @@ def check_fits(size: int, what: str) -> None:
     if size > limit:
         raise TooLargeError(
             f"{what} would need about {size / GIB:.3g} GiB, but only {limit / GIB:.3g} GiB may be used; make the model "
-            "smaller (fewer states, actions or steps), or allow more through the environment variable "
+            "smaller (fewer states, actions or steps), or allow more with the environment variable "
             "TRADEOFF_MEMORY (in GiB)"
         )

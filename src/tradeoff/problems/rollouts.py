@@ -32,7 +32,7 @@ def roll(
     random: np.random.Generator,
     n: int,
 ) -> Rollouts:
-    """Return ``n`` independent trajectories of a plan; a mixture draws its part once for each."""
+    """Return ``n`` independent trajectories of a plan; a mixture draws one of its parts for each trajectory."""
     if n < 0:
         raise ArgumentError(f"the number of rollouts is {n}; it must be 0 or more")
     horizon, k = dynamics.horizon, dynamics.objectives

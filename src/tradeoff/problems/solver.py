@@ -1,4 +1,4 @@
-"""What an MDP asks of a solver. Another one (on a GPU, say) is plugged in here and nowhere else: ``MDP(solver=...)``."""
+"""The protocol of MDP solvers. Another solver is plugged in with ``MDP(solver=...)``, and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tradeoff.problem import SAME, GainScale, unit_rows
 from tradeoff.problems.dynamics import Dynamics
 from tradeoff.problems.layer import Int, Layer
 
-# A weight this small beside the largest cannot be told from zero by the last digits of the values. (With all weights
-# positive, an optimal policy cannot be dominated.)
+# A weight this small relative to the largest may be lost in rounding, so it is treated as zero when looking for ties.
+# (If all weights are positive, an optimal policy cannot be dominated.)
 NEARLY_ZERO = 1e-6
 
 Choices = NDArray[np.unsignedinteger]  # [H, S]: the number of the chosen action among those of its state, 0 at an end
@@ -24,8 +24,8 @@ Choices = NDArray[np.unsignedinteger]  # [H, S]: the number of the chosen action
 class Weights:
     """Weight vectors on outcomes in the person's units, and how ties between actions are broken.
 
-    Where ``may_tie``, the actions within ``tolerance`` of the best one tie, at every step, and of those the one with the
-    largest expected sum of ``tie_break @ reward`` is chosen. Elsewhere, and if that ties too, the first of the best is.
+    In rows with ``may_tie``, the actions within ``tolerance`` of the best tie at every step, and the one with the largest
+    expected sum of ``tie_break @ reward`` is chosen. In other rows, or if that ties too, the first of the best is chosen.
     """
 
     rows: Matrix  # [B, k]
@@ -35,26 +35,26 @@ class Weights:
 
     @classmethod
     def on_gains(cls, rows: Matrix, scale: GainScale, largest_total: Vector) -> Weights:
-        """Return weights on gains as weights on outcomes, which order plans in the same way.
+        """Return weights on outcomes that order plans in the same way as weights on gains.
 
-        Rows that may tie break their ties towards the largest total gain, so that no result is dominated.
+        The largest total gain breaks ties, so that no result is dominated.
         """
         rows = unit_rows(rows)
         raw = np.ascontiguousarray(scale.raw_weights(rows))
         relevant = rows[:, scale.matters]
         size = np.abs(relevant).max(axis=1, initial=0.0)
-        # Gains lie in [0, 1]; sums of rewards are exact to their last digit only.
+        # Gains lie in [0, 1]; sums of rewards are exact only up to rounding.
         tolerance = SAME * np.abs(relevant).sum(axis=1) + 1e-15 * np.abs(raw) @ largest_total
         may_tie = np.any(relevant <= NEARLY_ZERO * size[:, None], axis=1)
         return cls(raw, may_tie, tolerance, np.where(scale.matters, 1.0 / scale.scale, 0.0))
 
 
 class Solver(Protocol):
-    """Backward induction over a finite horizon, and what follows from it.
+    """Backward induction over a finite horizon, and related computations.
 
-    ``problems.textbook`` says what each method returns, in NumPy; ``problems.compiled`` is the default. The result for one
-    weight vector must not depend on the others in its batch, bit for bit: an optimal policy is kept as its weights and
-    solved for again. Adding up the branches of a choice in their order, however many weights are done at once, is enough.
+    ``problems.textbook`` defines what each method returns, in NumPy; ``problems.compiled`` is the default. The bits of the
+    result for one weight vector must not depend on the others in its batch, because an optimal policy is stored as its
+    weights and solved for again. It is enough to add up the branches of a choice in order, whatever the batch size.
     """
 
     threads: int  # how many threads one call may use
@@ -69,15 +69,15 @@ class Solver(Protocol):
         """Return an optimal policy for each row of weights."""
 
     def policy_values(self, layer: Layer, chance: Vector, after: Matrix) -> Matrix:
-        """Return the expected outcome from each state on [S, k], given that after this step; ``chance`` [C] per choice."""
+        """Return the expected outcome from each state on [S, k], given that after this step; ``chance`` [C] is per choice."""
 
     def next_distribution(self, layer: Layer, chance: Vector, now: Vector) -> Vector:
-        """Return how likely each state is after this step, given how likely it is before; ends stay."""
+        """Return how likely each state is after this step, given how likely it is before; ends lead to themselves."""
 
     def sample_step(
         self, layer: Layer, chance: Vector, states: Int, action_draws: Vector, branch_draws: Vector
     ) -> tuple[Int, Int, Int]:
-        """Return the choice, the branch (both -1 at an end) and the next state of each walker, drawn by uniform numbers.
+        """Return the choice, the branch (both -1 at an end) and the next state of each walker, drawn with uniform numbers.
 
-        Nothing of probability 0 is ever drawn, however the sums round.
+        Nothing of probability 0 is ever drawn, even if sums are rounded.
         """

@@ -1,11 +1,11 @@
-"""The solver as a textbook has it, in NumPy: a reference for other solvers, and a place to start from.
+"""The textbook algorithm in NumPy: a reference for other solvers, and a starting point for new ones.
 
 With V_H = 0, the recursion for step t = H - 1, ..., 0 and one weight vector w is
 
     Q_t(s, a) = w . r_t(s, a) + sum over s' of P_t(s' | s, a) V_t+1(s')
     V_t(s)    = max over a of Q_t(s, a)            (0 at an end)
 
-and an optimal policy takes an action that attains the maximum. Everything else here is the same for a given policy.
+and an optimal policy takes an action that attains the maximum. The other methods apply the same recursion to a given policy.
 
 >>> import tradeoff
 >>> trip = tradeoff.load("commute")
@@ -25,7 +25,7 @@ from tradeoff.problems.solver import Choices, Weights
 
 
 class TextbookSolver:
-    """A plain, slow solver: one weight vector after the other, whole policies in memory."""
+    """A plain, slow solver: one weight vector at a time, with whole policies in memory."""
 
     threads = 1
 
@@ -34,7 +34,7 @@ class TextbookSolver:
         return np.array([dynamics.start @ _values(dynamics, row) for row in weights])
 
     def optimal_outcomes(self, dynamics: Dynamics, weights: Weights) -> Matrix:
-        """Return what an optimal policy earns: with d_0 the start, the sum of d_t . r_pi, and d_t+1 = d_t P_pi."""
+        """Return the expected outcome of an optimal policy: the sum of d_t . r_pi, with d_0 the start and d_t+1 = d_t P_pi."""
         outcomes = np.zeros(weights.rows.shape)
         for outcome, choices in zip(outcomes, self.optimal_choices(dynamics, weights), strict=True):
             now = dynamics.start
@@ -104,7 +104,7 @@ def _values(dynamics: Dynamics, weights: Vector) -> Vector:
 
 
 def _greedy(dynamics: Dynamics, weights: Vector, tie_break: Vector, tolerance: float | None) -> Choices:
-    """Return what to do for one weight vector; ties within the tolerance are broken if there is one."""
+    """Return an optimal policy for one weight vector; ties within the tolerance are broken if there is one."""
     chosen = np.zeros((dynamics.horizon, len(dynamics.states)), np.uint32)
     values, seconds = np.zeros(len(dynamics.states)), np.zeros(len(dynamics.states))
     for step in reversed(range(dynamics.horizon)):
@@ -123,7 +123,7 @@ def _greedy(dynamics: Dynamics, weights: Vector, tie_break: Vector, tolerance: f
 
 
 def _drawn(candidates: Int, chances: Vector, draw: float) -> int:
-    """Return the candidate that a uniform number falls on; the last possible one where rounding leaves a rest."""
+    """Return the candidate that a uniform number falls on, or the last possible one if rounding leaves a remainder."""
     possible = chances > 0
     at = np.searchsorted(np.cumsum(chances[possible]), draw, side="right")
     return int(candidates[possible][min(int(at), int(possible.sum()) - 1)])

@@ -1,4 +1,4 @@
-"""Policies a person can read: at most k+1 weighted trajectories with exactly the policy's value (the paper's section 4)."""
+"""Policies in readable form: at most k+1 weighted trajectories with exactly the policy's value (the paper's section 4)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def represent(
 ) -> Lottery:
     """Return a policy or mixture as at most k+1 weighted trajectories whose mean is exactly its expected outcome.
 
-    Every trajectory can happen under the plan, and carries its own true probability beside its weight. ``"expand"`` and
-    ``"flow"`` are the paper's Algorithms 4 and 5; ``"faithful"`` looks among the many sets of trajectories that have the
-    plan's mean for one whose outcomes are distributed like the plan's own, and says how those are distributed (``truth``).
-    ``fits(size)`` says whether this many bytes may be used to keep the values of all steps.
+    Every trajectory can happen under the plan, and has its true probability in addition to its weight. ``"expand"`` and
+    ``"flow"`` are the paper's Algorithms 4 and 5; ``"faithful"`` searches the many sets of trajectories with the plan's
+    mean for one whose outcomes are distributed like the plan's own, and returns that distribution too (``truth``).
+    ``fits(size)`` says whether this many bytes may be used to store the values of all steps.
 
     >>> import tradeoff
     >>> trip = tradeoff.load("commute")
@@ -67,7 +67,7 @@ def represent(
 
 
 def distribution(process: Process, policy: object) -> Outcomes:
-    """Return how the outcomes of a policy or mixture are distributed: exactly, or as rollouts of it are."""
+    """Return the distribution of the outcomes of a policy or mixture: exact, or estimated from rollouts."""
     from tradeoff.representation.outcomes import outcomes_of
 
     parts = parts_of(process.plan(policy))
@@ -77,8 +77,8 @@ def distribution(process: Process, policy: object) -> Outcomes:
 def paths_of(
     process: Process, following: Following, method: Method, fits: Callable[[int], bool]
 ) -> tuple[Paths, Vector]:
-    """Return the weighted paths of a policy by the method asked for, and V^pi."""
-    # Imported here because a catalogue needs neither, nor the compiler behind them.
+    """Return the weighted paths of a policy, found by this method, and V^pi."""
+    # Imported here because a catalogue needs neither these modules nor the compiler.
     match method:
         case "expand":
             from tradeoff.representation.expand import expand
@@ -95,7 +95,7 @@ def paths_of(
 
 
 def parts_of(plan: Plan) -> list[tuple[float, Plan]]:
-    """Return the single plans of a mixture, however it is nested, with their probabilities; those of 0 are left out."""
+    """Return the single plans in a (possibly nested) mixture with their probabilities, leaving out those of 0."""
     if not isinstance(plan, Mixture):
         return [(1.0, plan)]
     return [
@@ -114,9 +114,9 @@ def mix(
     *,
     size: ArrayLike = 0.0,
 ) -> Lottery:
-    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; the same ones are merged.
+    """Return weighted trajectories as a lottery of at most k+1 with the mean ``value``; equal ones are merged.
 
-    ``size`` is the size of the amounts that were added up to give the outcomes, as ``compress`` takes it.
+    ``size`` is the size of the amounts that the outcomes are sums of; see ``compress``.
     """
     merged: list[Trajectory] = []
     totals: list[float] = []

@@ -1,4 +1,4 @@
-"""At most k+1 of a weighted set of points with the same mean: C4, Algorithm 3 of the paper (Caratheodory's theorem)."""
+"""Reduce a weighted set of points to at most k+1 with the same mean: C4, Algorithm 3 of the paper (Caratheodory's theorem)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
     Indices = NDArray[np.int64]
 
-SUM_TOLERANCE = 1e-9  # of the weights' sum from 1
-TARGET_TOLERANCE = 1e-9  # of a given mean from the points' own, of each coordinate's scale
-SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # of a given mean, of the size of the amounts that were added up
+SUM_TOLERANCE = 1e-9  # how far the weights' sum may be from 1
+TARGET_TOLERANCE = 1e-9  # how far a given mean may be from the points' own, relative to each coordinate's scale
+SUMMAND_ROUNDING = 4 * float(np.finfo(float).eps)  # the same, relative to the size of the amounts that were added up
 
 TRUSTED = 3e-15  # a result with a larger error than this is computed again by other means
-FEW = 64  # points up to which the compiled kernel is not worth its loading
+FEW = 64  # points; for up to this many, loading the compiled kernel is not worthwhile
 
 _OWN_MEAN = np.empty(0)
 
 
 @cache
 def _kernel() -> Any:
-    """Return the compiled kernel's module, loaded when it is first needed and not when the package is imported."""
+    """Return the module of the compiled kernel, loading it on first use."""
     from tradeoff.kernels import caratheodory
 
     return caratheodory
@@ -43,17 +43,17 @@ def compress(
     target: ArrayLike | None = None,
     size: ArrayLike = 0.0,
 ) -> tuple[Indices, Vector]:
-    """Return the rows of at most k+1 of the points, increasing, and positive weights that give them the same mean.
+    """Return the rows of at most k+1 of the points, in increasing order, and positive weights with the same mean.
 
-    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution. What comes back has the same
-    mean to a few roundings of each coordinate's scale, and no more than rank + 1 points where the points span fewer
-    than k dimensions. Points of weight 0 are never chosen. Many choices are exact: points are taken in decreasing weight
-    (to within a part in 8), so that the likely ones stay.
+    ``points[n, k]`` and ``weights[n]`` (not negative, summing to 1) are a distribution. The result has the same mean up to
+    a few rounding errors on each coordinate's scale, and at most rank + 1 points if the points span fewer than k
+    dimensions. Points of weight 0 are never chosen. Of the many exact choices, points with large weights are preferred
+    (weights within 1/8 of each other count as equal).
 
-    ``target`` is the mean where it is known better than the sum over the points tells it (the value of the policy whose
-    trajectories they are). The weights then meet that, and no error grows when compressing again and again. ``size`` is
-    the size of the amounts that were added up to give each coordinate, where that is more than the coordinate's own: a sum
-    of +1 and -1 is 0 only up to a rounding of 1.
+    ``target`` is the mean if it is known more precisely than the sum over the points gives it (for trajectories, the value
+    of their policy). The weights then match it, so that errors do not grow when compressing repeatedly. ``size`` is the
+    size of the amounts that each coordinate is a sum of, if that is larger than the coordinate itself: a sum of +1 and -1
+    is 0 only up to the rounding of 1.
 
     >>> corners = [[0, 0], [1, 0], [0, 1], [1, 1]]
     >>> rows, shares = compress(corners, [0.4, 0.3, 0.2, 0.1])
@@ -70,7 +70,7 @@ def compress(
     verdict, rows, shares, error, summary = kernel.push(points, weights, mean)
     if verdict != kernel.SOUND:
         _explain(points, weights)
-        # Nothing is wrong but that a sum overflows. Powers of two bring each coordinate near 1 and change no digit.
+        # The input is valid, but a sum overflows. Scale each coordinate near 1 by a power of two, which changes no digit.
         exponents = np.frexp(np.abs(points).max(axis=0))[1]
         nearer = None if target is None else np.ldexp(mean, -exponents)
         size = np.ldexp(np.asarray(size, float), -exponents)
@@ -86,9 +86,9 @@ def compress(
 
 
 def _compress_few(points: Matrix, weights: Vector, target: Vector, size: ArrayLike) -> tuple[Indices, Vector]:
-    """Return what ``compress`` does, without the compiled kernel."""
+    """Do the same as ``compress`` without the compiled kernel."""
     _explain(points, weights)
-    # Powers of two bring each coordinate near 1 and change no digit, so that no sum overflows.
+    # Scale each coordinate near 1 by a power of two, which changes no digit, so that no sum overflows.
     exponents = np.frexp(np.abs(points).max(axis=0))[1]
     scaled = np.ldexp(points, -exponents)
     aim = few.mean_of(scaled, weights)
@@ -101,11 +101,11 @@ def _compress_few(points: Matrix, weights: Vector, target: Vector, size: ArrayLi
 
 
 def robust(points: Matrix, weights: Vector, target: Vector, size: ArrayLike = 0.0) -> tuple[Indices, Vector]:
-    """Return what ``compress`` does, by the way that leaves the smallest error.
+    """Do the same as ``compress`` by the method that leaves the smallest error.
 
-    It is for the few inputs on which the push does not verify: points so nearly dependent that no basis of them can be
-    inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly. A target
-    that differs from the points' own mean by no more than the rounding of the summands is met by that mean as well.
+    It handles the few inputs for which the result of the push is not accurate: points so nearly dependent that no basis of
+    them can be inverted, coordinates so small that they underflow, and targets that no mixture of the points meets exactly.
+    If a target differs from the points' own mean by no more than the rounding of the summands, that mean is good enough.
     """
     from tradeoff.representation.elimination import eliminate, exact_shortfall, relative_error
 
@@ -149,7 +149,7 @@ def _check_shapes(points: Matrix, weights: Vector) -> None:
 
 
 def _explain(points: Matrix, weights: Vector) -> None:
-    """Raise the error that says what is wrong with the input; return if only an intermediate result overflowed."""
+    """Raise an error that says what is wrong with the input; return if only an intermediate result overflowed."""
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise ProblemError(
@@ -176,7 +176,7 @@ def _checked_shape(target: ArrayLike, points: Matrix) -> Vector:
 
 
 def _check_target(mean: Vector, own: Vector, low: Vector, high: Vector, size: ArrayLike) -> None:
-    """Raise an error if a target is not the points' own mean; ``low`` and ``high`` are their ends."""
+    """Raise an error if a target is not the points' own mean; ``low`` and ``high`` are the ranges of the coordinates."""
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), size)
     far = np.flatnonzero(~(np.abs(mean - own) <= TARGET_TOLERANCE * reach))
     if len(far):

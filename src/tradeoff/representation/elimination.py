@@ -16,8 +16,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-DEPENDENT = 4e-15  # singular values below this of the largest are rounding
-ROUNDS = 8  # of correction at the end; two are enough where points are not nearly dependent
+DEPENDENT = 4e-15  # singular values below this share of the largest are rounding
+ROUNDS = 8  # of correction at the end; two are enough unless points are nearly dependent
 
 
 def eliminate(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tuple[Indices, Vector]:
@@ -30,7 +30,7 @@ def eliminate(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tu
     """
     rows = np.flatnonzero(weights > 0).astype(np.int64)
     shares = weights[rows] / weights[rows].sum()
-    # Relative to a coordinate's largest value, not its spread: that is what its rounding is relative to.
+    # Relative to a coordinate's largest value, not its spread, because its rounding is.
     reach = np.abs(points[rows]).max(axis=0, initial=0.0)
     inverse = np.divide(1.0, reach, out=np.zeros_like(reach), where=reach > 0)
     groups = 2 * (points.shape[1] + 1)
@@ -48,7 +48,7 @@ def eliminate(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tu
 
 
 def _empty_groups(means: Matrix, masses: Vector) -> Vector:
-    """Return masses with the same total and overall mean, of which at most rank are positive."""
+    """Return masses with the same total and overall mean, at most rank of them positive."""
     _, singular, transposed = np.linalg.svd(means.T, full_matrices=True)
     rank = int(np.count_nonzero(singular > DEPENDENT * singular[0]))
     null = transposed[rank:]
@@ -72,7 +72,7 @@ def _empty_groups(means: Matrix, masses: Vector) -> Vector:
 def _corrected(
     points: Matrix, rows: Indices, shares: Vector, mean: Vector, rest: Vector, inverse: Vector
 ) -> tuple[Indices, Vector]:
-    """Return the rows and weights after corrections by what is exactly missing of the mean, none of them negative."""
+    """Return the rows and weights after correcting by the exact difference from the mean; no weight is negative."""
     best, least = (rows, shares), np.inf
     reach = np.abs(points[rows]).max(axis=0, initial=0.0)
     for _ in range(ROUNDS):
@@ -94,7 +94,7 @@ def _corrected(
 
 
 def exact_shortfall(points: Matrix, rows: Indices, shares: Vector, mean: Vector, rest: Vector) -> Vector:
-    """Return mean + rest - sum of shares * points, and last 1 - sum of shares, in rational arithmetic rounded once."""
+    """Return mean + rest - sum of shares * points, followed by 1 - sum of shares, in rational arithmetic rounded once."""
     exact_shares = [Fraction(float(share)) for share in shares]
     missing: list[Any] = []
     for j in range(points.shape[1]):
@@ -105,6 +105,6 @@ def exact_shortfall(points: Matrix, rows: Indices, shares: Vector, mean: Vector,
 
 
 def relative_error(missing: Vector, reach: Vector) -> float:
-    """Return the largest part missing, each coordinate's relative to its largest absolute value."""
+    """Return the largest entry of ``missing``, each relative to the coordinate's largest absolute value."""
     parts = np.divide(np.abs(missing[:-1]), reach, out=np.abs(missing[:-1]), where=reach > 0)
     return float(max(parts.max(initial=0.0), abs(missing[-1])))

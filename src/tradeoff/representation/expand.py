@@ -1,4 +1,4 @@
-"""Expanding and compressing trajectories: Algorithm 4 of the paper."""
+"""Expand and compress trajectories: Algorithm 4 of the paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def values_forwards(process: Process, following: Following, fits: Callable[[int]
     """Yield V^pi(s) from step 0, 1, ..., H on, each [S, k], in the person's units.
 
     They are computed backwards (Eq. 2 of the paper) and kept if they fit. Otherwise only those at the borders of
-    segments of about sqrt(H) steps are kept, and each segment is computed once more when it is reached.
+    segments of about sqrt(H) steps are kept, and each segment is computed again when it is reached.
     """
     horizon, shape = process.horizon, (len(process.states), len(process.objectives))
     length = horizon if fits((horizon + 1) * shape[0] * shape[1] * 8) else math.ceil(math.sqrt(horizon))
@@ -55,7 +55,7 @@ def expand(process: Process, following: Following, fits: Callable[[int], bool]) 
     tails = values_forwards(process, following, fits)
     tail = next(tails)
     states = np.flatnonzero(process.start > 0)
-    # Q^(0): one prefix per start state. Every compression meets V^pi itself, so that no error adds up over the steps.
+    # Q^(0): one prefix per start state. Every compression matches V^pi itself, so that errors do not add up over the steps.
     value: Vector = process.start[states] @ tail[states]
     size = process.largest_total
     kept, weights = compress(tail[states], process.start[states], target=value, size=size)
@@ -69,7 +69,7 @@ def expand(process: Process, following: Following, fits: Callable[[int], bool]) 
         going = choice >= 0
         if going.any():
             grown[going] += branch_rewards(process.layer(step), choice[going], branch[going])
-        # J(tau + s): the return so far and what is to be expected from there (Eq. 4).
+        # J(tau + s): the return so far plus the expected return from there (Eq. 4).
         shares = _shares(weights[parent] * chance)
         kept, weights = compress(grown + tail[after], shares, target=value, size=size)
         states, returns = after[kept], grown[kept]
@@ -78,13 +78,13 @@ def expand(process: Process, following: Following, fits: Callable[[int], bool]) 
 
 
 def _shares(weights: Vector) -> Vector:
-    """Return the weights summing to 1, which products of probabilities do only to the last digit."""
+    """Return the weights scaled to sum to 1, since products of probabilities do so only up to rounding."""
     shares: Vector = weights / weights.sum()
     return shares
 
 
 def _successors(process: Process, following: Following, step: int, states: Int) -> tuple[Int, Int, Int, Vector, Int]:
-    """Return what may come after each prefix: (prefix, choice, branch, probability, state); -1 where it has ended."""
+    """Return what may follow each prefix: (prefix, choice, branch, probability, state); -1 if it has ended."""
     layer = process.layer(step)
     found: list[tuple[Int, Int, Int, Vector, Int]] = []
     for prefix, state in enumerate(states):
@@ -109,7 +109,7 @@ def _successors(process: Process, following: Following, step: int, states: Int) 
 
 
 def _paths(history: list[tuple[Int, Int, Int, Int]], weights: Vector, returns: Matrix) -> Paths:
-    """Return the paths that survived, traced back through the prefixes they grew from."""
+    """Return the remaining paths, traced back through their prefixes."""
     count, horizon = len(weights), len(history) - 1
     states = np.empty((count, horizon + 1), dtype=np.int64)
     choices, branches = np.empty((count, horizon), dtype=np.int64), np.empty((count, horizon), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The few stories whose outcomes are distributed most like the plan's own.
+"""Find the few trajectories whose outcomes are distributed most like the plan's own.
 
-Every vertex of {x >= 0, sum of x = 1, mean exact} over a set of possible trajectories is a choice of at most k+1 stories
-with exactly the plan's mean. This searches the vertices, from that of Algorithm 4 on, for one whose outcomes are close to
-the true distribution: from vertex to neighbouring vertex while that helps, and again from a few random vertices nearby.
-Closeness is the mean over the objectives of the 1-Wasserstein distance in standard deviations.
+Every vertex of {x >= 0, sum of x = 1, mean exact} over a set of possible trajectories is a choice of at most k+1 of them
+with exactly the plan's mean. Beginning with the vertex found by Algorithm 4, this searches for one whose outcomes are close
+to the true distribution: it moves to neighbouring vertices while that helps, and starts again from a few random vertices
+nearby. Closeness is the mean over the objectives of the 1-Wasserstein distance in standard deviations.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tradeoff.representation.compression import compress
 from tradeoff.representation.outcomes import draw, outcomes_of
 from tradeoff.representation.process import Following, Int, Process, path_probability, trajectories
 
-CANDIDATES = 300  # drawn trajectories among which the most faithful few are sought
+CANDIDATES = 300  # trajectories drawn as candidates
 KICKS = 3  # searches from random vertices near the best one; more gained nothing on the bundled problems
 PIVOT = 1e-9  # entries of a direction below this are rounding
 STEP = 1e-12  # a step that gains less ends the search
-PARTS = (0.25, 0.5, 0.75)  # of the way to a neighbour at which a story is put beside the others
+PARTS = (0.25, 0.5, 0.75)  # shares of the step to a neighbour at which a candidate is tried as an extra
 
 
 def most_faithful(
@@ -33,9 +33,9 @@ def most_faithful(
     lottery: Lottery,
     value: Vector,
 ) -> Lottery:
-    """Return a lottery of the same mean that is as close as can be found to how the plan's outcomes are distributed.
+    """Return a lottery with the same mean whose outcomes are as close to the plan's distribution as the search can find.
 
-    ``hypothetical`` is the share of a mixture in which the reference is taken, which is no policy.
+    ``hypothetical`` is the share of the reference in a mixture, if the reference is not a policy.
     """
     parts: list[tuple[float, Following | None]] = [*followings]
     truth = outcomes_of(process, [*parts, (hypothetical, None)] if hypothetical > 0 else parts)
@@ -49,7 +49,7 @@ def most_faithful(
         truth, points[candidates], np.arange(shown), lottery.weights, value, len(process.objectives) + 1
     )
     rows = candidates[rows]
-    # The weights of the independent ones are worked out again, to the last digit.
+    # Solve for the weights of the independent ones again, to full precision.
     extra = float(weights[independent:].sum())
     rest = value - weights[independent:] @ points[rows[independent:]]
     basis = weights[:independent] > 0
@@ -63,7 +63,7 @@ def most_faithful(
         return lottery
     rows = np.append(rows[:independent][basis][kept], rows[independent:])
     shares = np.append(shares * (1 - extra), weights[independent:])
-    # At least as exact as the paper's choice, or to the last digits.
+    # Accept it if it is at least as exact as the paper's choice, or exact up to rounding.
     allowed = np.maximum(np.abs(lottery.average - value), 4 * np.finfo(float).eps * np.abs(points[rows]).max(axis=0))
     exact = bool(np.all(np.abs(shares @ points[rows] - value) <= allowed))
     distance = Distance(truth)
@@ -110,7 +110,7 @@ class Distance:
         return result
 
     def levels(self, standard: Matrix) -> Matrix:
-        """Return the true probability of at most each entry."""
+        """Return, for each entry, the true probability of that value or less."""
         columns = [
             reached[np.searchsorted(sorted_, column, side="right")]
             for (sorted_, reached, _), column in zip(self._tables, standard.T, strict=True)
@@ -125,8 +125,8 @@ class Distance:
     def of_many(self, weights: Matrix, standard: Matrix, levels: Matrix) -> Vector:
         """Return the distances of n sets of m outcomes: weights [n, m], standard outcomes and their levels [n, m, d].
 
-        Between two cumulated weights a and b the shown quantile is constant, g say, and the true one rises through it at
-        its level u: the integral of their difference needs only the integral of the true quantile at a, b and u.
+        Between two cumulative weights a and b the shown quantile is a constant g, and the true one crosses it at its level
+        u: the integral of their difference needs only the integral of the true quantile at a, b and u.
         """
         total = np.zeros(len(weights))
         for j, (_, reached, integral) in enumerate(self._tables):
@@ -145,7 +145,7 @@ class Distance:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Candidates that carry weight: a basis of m rows, whose weights the mean decides, and extra ones beside it."""
+    """Candidates with weight: a basis of m rows, whose weights follow from the mean, and extras."""
 
     rows: Int  # the basis first
     weights: Vector
@@ -155,10 +155,10 @@ class _Choice:
 def closest(
     truth: Outcomes, points: Matrix, rows: Int, weights: Vector, mean: Vector, most: int
 ) -> tuple[Int, Vector, int]:
-    """Return rows of the points and weights of the same mean, as close to the truth as the search gets.
+    """Return rows of the points and weights with the same mean, as close to the truth as the search can find.
 
-    ``rows`` and ``weights`` are such a choice already; ``mean`` is the mean, which the weights meet only to rounding.
-    At most ``most`` rows come back. The last number says how many of them, from the first on, are affinely independent.
+    ``rows`` and ``weights`` are a first such choice; ``mean`` is the mean, which the weights match only up to rounding. At
+    most ``most`` rows are returned. The last number says how many of them, from the first on, are affinely independent.
     """
     distance = Distance(truth)
     search = _Search(distance, points, mean, most)
@@ -174,21 +174,21 @@ def closest(
 
 
 class _Search:
-    """Choices of the candidates that have the mean."""
+    """A search among the choices of candidates that have the mean."""
 
     def __init__(self, distance: Distance, points: Matrix, mean: Vector, most: int) -> None:
         self.distance, self.most = distance, most
         self.standard = distance.standard(points)
         self.levels = distance.levels(self.standard)
         lifted = np.concatenate([self.standard - distance.standard(mean[None]), np.ones((len(points), 1))], axis=1)
-        # Objectives that depend on each other would make every basis singular: look along the axes they span.
+        # Dependent objectives would make every basis singular, so work in the subspace that they span.
         left, sizes, _ = np.linalg.svd(lifted.T, full_matrices=False)
         axes = left[:, sizes > 1e-9 * sizes[0]].T
         self.columns = axes @ lifted.T  # [size, n]
         self.size = len(axes)
 
     def begin(self, rows: Int, weights: Vector) -> _Choice | None:
-        """Return the choice of these rows, filled up to a basis with candidates of weight 0; None if there is no basis."""
+        """Return the choice of these rows, completed to a basis with candidates of weight 0; None if there is no basis."""
         if len(rows) > self.size:
             return None
         basis = list(rows)
@@ -208,7 +208,7 @@ class _Search:
         return _Choice(rows, weights, float(distance[0]))
 
     def _steps(self, choice: _Choice) -> tuple[Int, Int, Vector, Matrix]:
-        """Return who can come in: candidates, whose slot of the basis each takes, its weight then, and directions."""
+        """Return the possible steps: candidates, the slot of the basis each would take, its weight there, and directions."""
         basis, weights = choice.rows[: self.size], choice.weights[: self.size]
         try:
             directions = np.linalg.solve(self.columns[:, basis], self.columns).T
@@ -224,10 +224,10 @@ class _Search:
         return entering, slot[entering], length[entering], directions[entering]
 
     def descend(self, choice: _Choice) -> _Choice:
-        """Return the choice reached by going to the closest neighbour while it is closer.
+        """Return the choice reached by moving to the closest neighbour as long as it is closer to the truth.
 
-        A neighbour takes one more candidate in at the expense of the basis: until one of the basis has no weight left
-        and is replaced, or only part of the way, beside it or instead of another extra.
+        A neighbour gives weight of the basis to one more candidate: either until one of the basis has no weight left and is
+        replaced, or only part of it, as an extra or instead of another extra.
         """
         while True:
             tried = [self._closest_step(choice, (1.0,))]
@@ -241,14 +241,14 @@ class _Search:
             choice = found
 
     def _without(self, choice: _Choice, slot: int) -> _Choice:
-        """Return the choice with an extra's weight given back to the basis; it may be infeasible then."""
+        """Return the choice with an extra's weight given back to the basis, which may make it infeasible."""
         basis = self.columns[:, choice.rows[: self.size]]
         weights = choice.weights.copy()
         weights[: self.size] += weights[slot] * np.linalg.solve(basis, self.columns[:, choice.rows[slot]])
         return _Choice(np.delete(choice.rows, slot), np.delete(weights, slot), np.inf)
 
     def _closest_step(self, choice: _Choice, parts: Sequence[float]) -> _Choice:
-        """Return the closest choice with one more candidate, which gets these parts of the weight it could get."""
+        """Return the closest choice with one more candidate, given these shares of the weight it could have."""
         entering, slot, length, directions = self._steps(choice)
         best = _Choice(choice.rows, choice.weights, np.inf)
         if not len(entering) or choice.weights.min() < 0:
@@ -270,7 +270,7 @@ class _Search:
         return best
 
     def kicked(self, choice: _Choice, random: np.random.Generator) -> _Choice:
-        """Return a choice some random replacements away."""
+        """Return a choice that is a few random replacements away."""
         rows, weights = choice.rows, choice.weights
         for _ in range(self.size):
             entering, slot, length, directions = self._steps(_Choice(rows, weights, np.inf))

@@ -1,10 +1,10 @@
-"""C4, Algorithm 3 of the paper, for a few points: the same push as the compiled kernel's, in plain NumPy.
+"""C4, Algorithm 3 of the paper, for a few points: the same push as in the compiled kernel, in plain NumPy.
 
-A story at a time is grown from a dozen prefixes. For so few the kernel would save less than a millisecond each time, and
-costs a newcomer ten seconds of compiling before the first question.
+Showing a plan often compresses only a dozen prefixes at a time. For so few, the kernel would save less than a millisecond
+each time, but cost a new user ten seconds of compiling before the first question.
 
-The heaviest points that are affinely independent are the first basis. The mass of all others is moved onto it, heaviest
-first: where a weight of the basis would turn negative, the point that was being moved takes its slot.
+The heaviest affinely independent points are the first basis. The mass of all others is moved onto it, heaviest first: if a
+weight of the basis would become negative, the point being moved takes its slot.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 EPSILON = float(np.finfo(float).eps)
-NOISE = 16 * EPSILON  # a lifted coordinate below this, of its size, is rounding
-DECISIVE = 0.05  # the first basis takes the heaviest point that is at least so independent, of the most independent one
-NEGATIVE = 1e-15  # a weight may be this much below zero between steps: the last solves decide
-CLIPPED = 1e-17  # a weight this little below zero at the end is zero
-PIVOT = 1e-13  # an entry of a direction below this is rounding
-EXCHANGES = 24  # at the end, where the mean as it is known makes a weight negative
-CORRECTIONS = 6  # solves against what is missing of the mean
-SPLITTER = 2.0**27 + 1  # cuts a number into two halves whose products are exact (Veltkamp)
+NOISE = 16 * EPSILON  # a lifted coordinate smaller than this, relative to its size, is rounding
+DECISIVE = 0.05  # the first basis takes the heaviest point at least this independent, relative to the most independent
+NEGATIVE = 1e-15  # how far below zero a weight may be between steps; the final solves correct it
+CLIPPED = 1e-17  # a weight this little below zero at the end counts as zero
+PIVOT = 1e-13  # an entry of a direction smaller than this is rounding
+EXCHANGES = 24  # at most, at the end, if the exact mean makes a weight negative
+CORRECTIONS = 6  # solves for the remaining error of the mean
+SPLITTER = 2.0**27 + 1  # splits a number into two halves whose products are exact (Veltkamp)
 
 
 def mean_of(points: Matrix, weights: Vector) -> tuple[Vector, Vector]:
-    """Return the weighted mean, and what its rounding left out."""
+    """Return the weighted mean and its rounding error."""
     total = math.fsum(weights)
     mean, rest = np.empty(points.shape[1]), np.empty(points.shape[1])
     products = np.stack(_exact_products(weights[:, None], points))
@@ -43,7 +43,7 @@ def mean_of(points: Matrix, weights: Vector) -> tuple[Vector, Vector]:
 
 
 def shortfall(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> Vector:
-    """Return mean + rest - sum of weights * points, and last 1 - sum of weights, each rounded once.
+    """Return mean + rest - sum of weights * points, followed by 1 - sum of weights, each rounded once.
 
     >>> shortfall(np.array([[0.1], [0.2]]), np.array([0.5, 0.5]), np.array([0.15]), np.zeros(1)).tolist()
     [-1.3877787807814457e-17, 0.0]
@@ -54,7 +54,7 @@ def shortfall(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> Ve
 
 
 def _exact_products(left: Vector | float, right: Matrix | Vector) -> tuple[Matrix, Matrix]:
-    """Return the products, and what their rounding left out (Dekker)."""
+    """Return the products and their rounding errors (Dekker)."""
     product = left * right
     left_high, right_high = (half - (half - x) for x in (left, right) for half in (SPLITTER * x,))
     left_low, right_low = left - left_high, right - right_high
@@ -65,8 +65,8 @@ def _exact_products(left: Vector | float, right: Matrix | Vector) -> tuple[Matri
 def push(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tuple[Indices, Vector, float]:
     """Return the rows of at most k+1 points (increasing), weights with the mean ``mean + rest``, and their error.
 
-    The error is the largest of the mean's, relative to each coordinate's largest absolute value, and of the weights' sum.
-    Weights are not negative, and some are positive; entries are finite and of ordinary size.
+    The error is the larger of that of the mean, relative to each coordinate's largest absolute value, and that of the sum
+    of weights. The weights must not be negative or all zero; entries must be finite and of moderate size.
 
     >>> line = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> rows, shares, error = push(line, np.array([0.1, 0.4, 0.4, 0.1]), np.array([1.5]), np.zeros(1))
@@ -84,7 +84,7 @@ def push(points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> tuple[I
 
 
 class _Push:
-    """Points with their weights, the heaviest first, and a basis of some of them that carries all mass moved so far."""
+    """Points with their weights, heaviest first, and a basis of some of them that has all the mass moved so far."""
 
     def __init__(self, points: Matrix, weights: Vector, mean: Vector, rest: Vector) -> None:
         self.points, self.weights, self.mean, self.rest = points, weights, mean, rest
@@ -94,7 +94,7 @@ class _Push:
         self.scale = np.where(varies, np.ldexp(1.0, -np.frexp(np.where(varies, spread, 1.0))[1]), 0.0)
         noise = NOISE * float(np.linalg.norm(np.append(1 + size * self.scale, 1.0)))
         lifted = np.append((points - mean) * self.scale, np.ones((len(points), 1)), axis=1).T  # [k+1, n]
-        # Points of lower rank have no basis of k+1: look along the axes they span, beyond rounding.
+        # Points of lower rank have no basis of k+1, so work in the subspace that they span beyond rounding.
         left, sizes, _ = np.linalg.svd(lifted, full_matrices=False)
         self.axes = left[:, sizes > noise * math.sqrt(len(points))].T
         self.columns = self.axes @ lifted  # [rank, n]
@@ -131,10 +131,10 @@ class _Push:
             waiting = waiting[at + 1 :]
 
     def polish(self) -> float:
-        """Return the error after solves against the mean itself; no weight is negative afterwards.
+        """Solve for the exact mean and return the remaining error; no weight is negative afterwards.
 
-        A weight that the true mean makes negative is that of a point which rounding kept one exchange too long: the dual
-        simplex method puts the point that lies furthest beyond its facet in its slot.
+        If the exact mean makes a weight negative, rounding kept its point in the basis one exchange too long: as in the dual
+        simplex method, the point that lies furthest beyond its facet takes its slot.
         """
         for _ in range(EXCHANGES):
             self._correct()
@@ -158,7 +158,7 @@ class _Push:
         return float(max(relative.max(initial=0.0), abs(missing[-1])))
 
     def _correct(self) -> None:
-        """Solve for the shares until what is missing of the mean is no more than rounding."""
+        """Solve for the shares until the error of the mean is no more than rounding."""
         for number in range(CORRECTIONS):
             missing = self._missing()
             if number >= 1 and self._error(missing) <= (0.5 if number == 1 else 3.0) * EPSILON:
@@ -169,7 +169,7 @@ class _Push:
 
 
 def _early_basis(columns: Matrix) -> Indices:
-    """Return as many linearly independent columns as there are rows, each the first that is DECISIVE enough."""
+    """Return as many linearly independent columns as there are rows, each the first that is independent enough."""
     rank, count = columns.shape
     if rank == count:
         return np.arange(count)

@@ -12,13 +12,13 @@ from tradeoff.representation.compression import compress
 from tradeoff.representation.expand import expected_return
 from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
-# Paths are taken out and compressed this many at a time, so that memory does not grow with their number.
+# Paths are extracted and compressed this many at a time, so that memory does not grow with their number.
 PATHS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """The edges of the layer graph that carry flow, step after step (the paper's E^(0), ..., E^(H-1))."""
+    """The edges of the layer graph with flow, step by step (the paper's E^(0), ..., E^(H-1))."""
 
     edge_ptr: Int
     head: Int
@@ -46,7 +46,7 @@ def decompose(process: Process, following: Following) -> tuple[Paths, Vector]:
         total = weights.sum()
         rows, shares = compress(_returns(edges, kept), weights / total)
         kept, weights = kept[rows], shares * total
-    # The known V^pi is what the last solve meets: what rounding took from the flow is put right here.
+    # The last compression matches the known V^pi, which corrects what the flow lost by rounding.
     returns = _returns(edges, kept)
     rows, weights = compress(returns, weights / weights.sum(), target=value, size=process.largest_total)
     kept = kept[rows]
@@ -56,7 +56,7 @@ def decompose(process: Process, following: Following) -> tuple[Paths, Vector]:
 
 
 def _returns(edges: _Edges, paths: Int) -> Matrix:
-    """Return the return of each path, added up in order of time."""
+    """Return the total reward of each path, added up in order of time."""
     total = np.zeros((len(paths), edges.reward.shape[1]))
     for step in range(paths.shape[1]):
         total += edges.reward[paths[:, step]]
@@ -81,7 +81,7 @@ def _edges(process: Process, following: Following) -> _Edges:
         flow = now[origin] * chance[choice] * layer.prob[branch]
         state = layer.target[branch].astype(np.int64)
         reward = branch_rewards(layer, choice, branch)
-        ended = nodes[np.diff(layer.state_ptr)[nodes] == 0]  # probability that has come to an end waits there
+        ended = nodes[np.diff(layer.state_ptr)[nodes] == 0]  # probability at an end stays there
         origin, state = np.concatenate([origin, ended]), np.concatenate([state, ended])
         flow = np.concatenate([flow, now[ended]])
         nowhere = np.full(len(ended), -1)

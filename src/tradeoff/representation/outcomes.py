@@ -1,4 +1,4 @@
-"""How a plan's outcomes are really distributed: enumerated where that is feasible, otherwise estimated from rollouts."""
+"""The true distribution of a plan's outcomes: enumerated if feasible, otherwise estimated from rollouts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tradeoff.model import Matrix, Outcomes, Vector
 from tradeoff.representation.process import Following, Int, Paths, Process, branch_rewards
 
 ENUMERATED = 4_000  # distinct (state, outcome so far) pairs up to which a plan is enumerated
-ROLLOUTS = 4_000  # rollouts where it is not; a frequency is then off by more than 1.6 points at most 1 time in 20
-SWEPT = 500_000  # branches up to which the least and the greatest outcome are worked out
-MERGED = 2.0**-40  # of the largest outcome: sums that differ by less are the same sum, added up in another order
+ROLLOUTS = 4_000  # otherwise; a frequency is then off by more than 1.6 points at most 1 time in 20
+SWEPT = 500_000  # branches up to which the least and the greatest outcome are computed
+MERGED = 2.0**-40  # relative to the largest outcome: sums that differ by less are the same sum in another order
 
-Parts = Sequence[tuple[float, Following | None]]  # a mixture: shares and policies; None stands for the reference
+Parts = Sequence[tuple[float, Following | None]]  # a mixture: shares and policies; None is the reference
 
 
 def outcomes_of(process: Process, parts: Parts, *, limit: int = ENUMERATED, rollouts: int = ROLLOUTS) -> Outcomes:
-    """Return how the outcomes of a mixture of policies are distributed."""
+    """Return the distribution of the outcomes of a mixture of policies."""
     points: list[Matrix] = []
     chances: list[Vector] = []
     for share, following in parts:
@@ -38,7 +38,7 @@ def outcomes_of(process: Process, parts: Parts, *, limit: int = ENUMERATED, roll
 
 
 def _enumerated(process: Process, following: Following, limit: int) -> tuple[Matrix, Vector] | None:
-    """Return the distribution of a policy's outcome, or None if it takes more than ``limit`` states of knowledge."""
+    """Return the distribution of a policy's outcome, or None if that needs more than ``limit`` (state, outcome) pairs."""
     state = np.flatnonzero(process.start > 0)
     chance, earned = process.start[state], np.zeros((len(state), len(process.objectives)))
     done: list[tuple[Matrix, Vector]] = []
@@ -76,7 +76,7 @@ def _merged(state: Int, earned: Matrix, chance: Vector) -> tuple[Int, Matrix, Ve
         return state, earned, chance
     grid = np.abs(earned).max(axis=0) * MERGED
     cells = np.round(np.divide(earned, grid, out=np.zeros_like(earned), where=grid > 0)).astype(np.int64)
-    # One number per row to sort by. Rows that share it by accident are told apart below.
+    # One number per row to sort by. Different rows with the same number are told apart below.
     key = state.copy()
     for column in cells.T:
         key = (key * np.int64(6364136223846793005)) ^ (column + np.int64(1442695040888963407))
@@ -90,7 +90,7 @@ def _merged(state: Int, earned: Matrix, chance: Vector) -> tuple[Int, Matrix, Ve
 
 
 def _rolled_out(process: Process, parts: Parts, count: int) -> Outcomes:
-    """Return the outcomes of rollouts that are spread over the parts as their shares say."""
+    """Return the outcomes of rollouts, distributed over the parts in proportion to their shares."""
     counts = _counts([share for share, _ in parts], count)
     points = [
         np.repeat(process.origin[None, :], n, axis=0)
@@ -110,9 +110,9 @@ def _rolled_out(process: Process, parts: Parts, count: int) -> Outcomes:
 
 
 def _range(process: Process, following: Following) -> Matrix | None:
-    """Return the least and the greatest of each objective over all paths that can happen; None if that takes too long."""
+    """Return the least and the greatest of each objective over all possible paths; None if that would take too long."""
     reached = [np.flatnonzero(process.start > 0)]
-    taken: list[tuple[Int, Int, Int]] = []  # row of the state, choice and branch, of every branch that can happen
+    taken: list[tuple[Int, Int, Int]] = []  # state row, choice and branch of every possible branch
     total = 0
     for step in range(process.horizon):
         row, choice, _ = following.options(step, reached[-1])
@@ -127,7 +127,7 @@ def _range(process: Process, following: Following) -> Matrix | None:
         seen = np.zeros(len(process.start), dtype=bool)
         seen[layer.target[branch]] = True
         reached.append(np.flatnonzero(seen))
-    # Both ends at once: the greatest of the amounts, and of the amounts with their signs turned.
+    # Both ends together: the greatest of the amounts, and of the negated amounts.
     after = np.zeros((len(reached[-1]), 2 * len(process.objectives)))
     for step in reversed(range(process.horizon)):
         row, choice, branch = taken[step]
@@ -179,7 +179,7 @@ def draw(process: Process, following: Following, count: int, seed: int = 0) -> P
 
 
 def segments(begins: NDArray[np.integer[Any]], ends: NDArray[np.integer[Any]]) -> tuple[Int, Int]:
-    """Return which range each number belongs to, and the numbers, of all ranges one after the other.
+    """Return the concatenation of all ranges: which range each number belongs to, and the numbers.
 
     >>> [column.tolist() for column in segments(np.array([3, 7]), np.array([5, 8]))]
     [[0, 0, 1], [3, 4, 7]]
@@ -191,7 +191,7 @@ def segments(begins: NDArray[np.integer[Any]], ends: NDArray[np.integer[Any]]) -
 
 
 def _picked(bounds: Int, chance: Vector, segment: Int, random: np.random.Generator) -> Int:
-    """Return for each draw an entry of its segment, as likely as ``chance`` says."""
+    """Return, for each draw, an entry of its segment with probability ``chance``."""
     if np.diff(bounds).max() <= 1:  # nothing to choose from
         return bounds[segment]
     possible = np.flatnonzero(chance > 0)

@@ -1,4 +1,4 @@
-"""What the representation of policies needs to know of a decision process, and the paths it finds there."""
+"""The protocol of decision processes whose policies can be represented, and the paths found in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Int = NDArray[np.int64]
 
 
 class Step(Protocol):
-    """One step of a process: ragged arrays of choices and branches, as ``problems.layer.Layer`` has them."""
+    """One step of a process: ragged arrays of choices and branches, as in ``problems.layer.Layer``."""
 
     @property
     def state_ptr(self) -> NDArray[np.int32]:
@@ -47,7 +47,7 @@ class Step(Protocol):
 
     @property
     def branch_reward(self) -> Matrix | None:
-        """What each branch earns, where it depends on it."""
+        """What each branch earns; None if rewards do not depend on the branch."""
 
 
 class Following(Protocol):
@@ -88,7 +88,7 @@ class Process(Protocol):
 
     @property
     def largest_total(self) -> Vector:
-        """No plan earns or costs more than this of each objective: what rounding is relative to."""
+        """A bound on the total of each objective under any plan, by which rounding is measured."""
 
     def layer(self, step: int) -> Step:
         """Return one step."""
@@ -99,19 +99,19 @@ class Process(Protocol):
 
     @property
     def reference_name(self) -> str:
-        """What the reference is called."""
+        """The name of the reference."""
 
     def plan(self, policy: object) -> Plan:
-        """Return a policy in any accepted form as a checked plan."""
+        """Check a policy, given in any accepted form, and return it as a plan."""
 
     def can_follow(self, plan: Plan) -> bool:
-        """Return whether the plan is a policy, and not a hypothetical reference."""
+        """Return whether the plan is a policy rather than a hypothetical reference."""
 
     def follow(self, plan: Plan) -> Following:
-        """Return a single policy, ready to be followed."""
+        """Return a single policy in a form that can be followed step by step."""
 
     def policy_values(self, step: int, chance: Vector, after: Matrix) -> Matrix:
-        """Return the expected outcome from each state on [S, k] before a step, given that after it (Eq. 2)."""
+        """Return the expected outcome from each state on [S, k], given that after this step (Eq. 2)."""
 
     def next_distribution(self, step: int, chance: Vector, now: Vector) -> Vector:
         """Return how likely each state is after a step, given how likely it is before."""
@@ -129,12 +129,12 @@ class Paths:
 
 
 def branch_rewards(layer: Step, choices: Int, branches: Int) -> Matrix:
-    """Return what is earned by taking these choices and ending up in these branches."""
+    """Return the rewards of these choices with these branches."""
     return layer.reward[choices] if layer.branch_reward is None else layer.branch_reward[branches]
 
 
 def path_probability(process: Process, following: Following, paths: Paths, row: int) -> float:
-    """Return how likely exactly this path is when the policy is followed."""
+    """Return the probability of exactly this path under the policy."""
     probability = float(process.start[paths.states[row, 0]])
     for step in range(process.horizon):
         choice, branch = paths.choices[row, step], paths.branches[row, step]
@@ -146,7 +146,7 @@ def path_probability(process: Process, following: Following, paths: Paths, row: 
 
 
 def trajectories(process: Process, paths: Paths, chances: Mapping[int, float]) -> tuple[Trajectory, ...]:
-    """Return the paths of some rows with the names of their states and actions; they stop where nothing more happens."""
+    """Return some of the paths as trajectories, with names; they stop where nothing more happens."""
     made = []
     for row, chance in chances.items():
         steps = int(np.count_nonzero(paths.choices[row] >= 0))

@@ -1,7 +1,7 @@
-"""Where problems come from: ``load`` finds a bundled example, reads a file, or asks another library.
+"""Load problems: bundled examples, files, and objects of other libraries.
 
-Each source is a function ``read(name, *, options)`` or ``read(name, options: SomeDataclass)`` in a module that is imported
-when it is first needed. The tables below list those of this package; other distributions add theirs by entry points of the
+Each source is a function ``read(name, *, options)`` or ``read(name, options: SomeDataclass)``, whose module is imported on
+first use. The tables below list the sources in this package; other distributions register theirs as entry points in the
 group ``tradeoff.sources`` (docs/how-to/new-source.md).
 """
 
@@ -19,18 +19,19 @@ from typing import Any, TypeAlias, cast
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.problem import ScaledProblem
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.curves import curved
 from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
-AnyProblem: TypeAlias = Catalogue | MDP | PointSet
+AnyProblem: TypeAlias = Catalogue | MDP | PointSet | Coverage
 Reader: TypeAlias = Callable[..., AnyProblem]
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-GROUP = "tradeoff.sources"  # of entry points
+GROUP = "tradeoff.sources"  # the entry point group
 
-# The scheme of "scheme:name", and the function in this package that reads it.
+# For each scheme in "scheme:name", the function in this package that reads it.
 SCHEMES = {
     "file": "files.reading.read",
     "npz": "files.npz.read",
@@ -48,7 +49,7 @@ SCHEMES = {
     "python": "code.read_python",
 }
 
-# The scheme of a file, by the end of its name.
+# The scheme that reads a file, by the end of its name.
 SUFFIXES = {
     ".toml": "file", ".json": "file", ".npz": "npz",
     ".csv": "table", ".tsv": "table", ".xlsx": "table", ".parquet": "table",
@@ -56,7 +57,7 @@ SUFFIXES = {
     ".drn": "drn", ".tra": "explicit",
 }  # fmt: skip
 
-# Objects of other libraries, by the library and the class they descend from; a library that is not loaded has none.
+# Objects of other libraries, by library and base class. A library that is not loaded cannot have any.
 OBJECTS = {
     ("networkx", "Graph"): "networks.reading.from_graph",
     ("gymnasium", "Env"): "environments.reading.from_environment",
@@ -67,8 +68,8 @@ OBJECTS = {
 
 NAMES_OF_FILES = set(SUFFIXES.values()) | {"log"}
 
-# Reading these imports modules that the name chooses, or calls their code. The others only read data: files are parsed,
-# Storm builds models in a process of its own, and a Minari dataset is refused if its environment would have to be made.
+# Loading these runs code chosen by the name. The others only read data: files are parsed, Storm builds models in a
+# separate process, and a Minari dataset is refused if reading it would mean creating its environment.
 RUN_CODE = {"python", "gym", "mo-gym"}
 
 
@@ -80,11 +81,11 @@ def examples() -> list[str]:
 def load(source: object, **options: Any) -> AnyProblem:
     """Return the problem called ``source``.
 
-    It is the name of a bundled problem, a file, "scheme:name" for what a file name cannot say (``gym:FrozenLake-v1``), or
-    an object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
+    ``source`` is the name of a bundled problem, a file, "scheme:name" for anything else (``gym:FrozenLake-v1``), or an
+    object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
     ``best(weights)``.
-    ``options`` are the source's own; an unknown one is refused. ``limit`` ("price <= 500; balcony = yes", or a list) works
-    with every source that can keep limits, ``curves`` ("concave" or "monotone") with every table of items.
+    Which ``options`` there are depends on the source; an unknown option is an error. ``limit`` ("price <= 500; balcony =
+    yes", or a list) works with every source that supports limits, ``curves`` ("concave" or "monotone") with tables of items.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
@@ -113,10 +114,10 @@ def load(source: object, **options: Any) -> AnyProblem:
 
 
 def runs_code(source: str | Path) -> bool:
-    """Return whether ``load(source)`` would import or call code that the name chooses.
+    """Return whether ``load(source)`` would run code chosen by the name.
 
-    A name that comes from a file, a log or a database must not be loaded where this is true: only from the command
-    line, or from Python. Sources of other distributions count as code, since nothing is known about them.
+    Such a name may come from the command line or from Python, but must not be loaded if it was read from a file, a log
+    or a database. Sources in other distributions always count as running code, since nothing is known about them.
 
     >>> runs_code("python:os:abort"), runs_code("gym:FrozenLake-v1"), runs_code("coffee"), runs_code("python.toml")
     (True, True, False, False)
@@ -131,12 +132,12 @@ def runs_code(source: str | Path) -> bool:
 
 
 def plugins() -> dict[str, EntryPoint]:
-    """Return the sources of other distributions by their scheme, or by the end of file names (".corridor")."""
+    """Return the sources in other distributions, by scheme or by file name ending (".corridor")."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def _split(source: str | Path) -> tuple[str, str]:
-    """Return the scheme of a source, "" for a file, and its name."""
+    """Return the scheme of a source ("" for a file) and its name."""
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, str) and colon and (scheme in SCHEMES or (scheme and scheme in plugins())):
         return scheme, name
@@ -159,7 +160,7 @@ def _check_file(path: Path) -> None:
     if path.is_dir():
         raise ProblemError(f"{str(path)!r} is a folder; name a .toml, .json or .npz file, or another supported file")
     if not path.is_file():
-        raise ProblemError(f"{str(path)!r} is a device or a pipe, which has no end; name a file")
+        raise ProblemError(f"{str(path)!r} is a device or a pipe, which may never end; name a file")
 
 
 def _reader_of_file(path: Path) -> Reader:
@@ -186,14 +187,14 @@ def _reader_of_object(source: object) -> str:
 
 
 def _built_in(reader: str) -> Reader:
-    """Return a function of this package, whose module is imported now."""
+    """Import and return a reader in this package."""
     module, _, function = reader.rpartition(".")
     found: Reader = getattr(import_module(f"tradeoff.sources.{module}"), function)
     return found
 
 
 def _registered(point: EntryPoint) -> Reader:
-    """Return the function that another distribution registered."""
+    """Import and return a reader registered by another distribution."""
     try:
         found: Reader = point.load()
     except TradeoffError:
@@ -202,23 +203,23 @@ def _registered(point: EntryPoint) -> Reader:
         origin = f" of the distribution {point.dist.name!r}" if point.dist else ""
         raise ProblemError(
             f"the source {point.name!r}{origin} ({point.value}) cannot be imported: {type(error).__name__}: {error}; "
-            "install it again, or tell its authors"
+            "reinstall it, or tell its authors"
         ) from error
     return found
 
 
 def _call(read: Reader, source: Any, options: dict[str, Any], name: str | None = None) -> AnyProblem:
-    """Call a reader with options that it knows."""
+    """Call a reader, after checking that it knows the options."""
     kind, known = _options_of(read)
     for option in options:
         if option not in known:
-            advice = f"it knows {', '.join(known)}" if known else "it takes none"
+            advice = f"its options are {', '.join(known)}" if known else "it has none"
             raise ArgumentError(f"{option!r} is not an option of the source {name or str(source)!r:.120}; {advice}")
     return read(source, **options) if kind is None else read(source, kind(**options))
 
 
 def _options_of(read: Reader) -> tuple[Callable[..., Any] | None, list[str]]:
-    """Return the dataclass of a reader's options, None if they are keywords, and their names."""
+    """Return the dataclass of a reader's options (None if they are keyword arguments) and their names."""
     parameters = list(inspect.signature(read).parameters.values())
     named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     if len(parameters) != 2 or named:
@@ -232,7 +233,7 @@ def _options_of(read: Reader) -> tuple[Callable[..., Any] | None, list[str]]:
 def save(problem: AnyProblem, path: str | Path) -> None:
     """Write a problem to a .toml or .json file (with its tables beside it as .csv) or to a compact .npz file.
 
-    An earlier file of that name is replaced together with its tables; a table that is not its own is never touched.
+    An existing file of that name is replaced together with its tables; tables that belong to other files are not touched.
     """
     from tradeoff.sources.files import npz, writing
 
@@ -246,6 +247,8 @@ def save(problem: AnyProblem, path: str | Path) -> None:
                     f"{path} cannot be written: there is no folder {str(path.parent)!r}; create it first"
                 )
             case ".toml" | ".json":
+                if isinstance(problem, Coverage):
+                    raise ProblemError(f"{path}: a coverage is written to .npz, not to {path.suffix!r}")
                 writing.write(problem, path)
             case ".npz":
                 npz.write(problem, path)

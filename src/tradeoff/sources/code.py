@@ -1,4 +1,4 @@
-"""Problems made by a Python program: ``python:module:name``, or any object with ``best(weights)``."""
+"""Problems defined in Python: ``python:module:name``, or any object with ``best(weights)``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tradeoff.sources.options import flag, parse_objectives
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
-OURS = ScaledProblem  # a class of one's own that derives from it is a problem as it is
+OURS = ScaledProblem  # instances of its subclasses are problems already
 
 
 def read_python(name: str, *, objectives: object = None, both_ways: object = None) -> AnyProblem:
-    """Return the problem called ``name`` in a module, "module:name": an object, or a function or class that makes it.
+    """Return the problem ``name``, given as "module:name": an object, or a function or class that returns one.
 
-    The module is imported, so its code runs: name only programs you trust.
+    The module is imported, so its code runs: name only modules you trust.
     """
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
@@ -39,11 +39,11 @@ def read_python(name: str, *, objectives: object = None, both_ways: object = Non
         raise ProblemError(f"the module {module!r} cannot be imported: {error}; {_remedy(error, module)}") from error
     except SystemExit as error:
         raise ProblemError(
-            f"the module {module!r} ends the program while it is imported, with SystemExit: {error!s:.200}; put what only "
-            "a script does under: if __name__ == '__main__':"
+            f"importing the module {module!r} ends the program with SystemExit: {error!s:.200}; put what only a script "
+            "should do under: if __name__ == '__main__':"
         ) from error
     except Exception as error:
-        raise ProblemError(f"the module {module!r} fails with {type(error).__name__}: {error!s:.200}") from error
+        raise ProblemError(f"importing {module!r} fails with {type(error).__name__}: {error!s:.200}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise ProblemError(f"there is no {part!r} in {module!r}; check the name after the second colon")
@@ -54,16 +54,16 @@ def read_python(name: str, *, objectives: object = None, both_ways: object = Non
 
 
 def _remedy(error: ImportError, module: str) -> str:
-    """Return what to do when a module, or what it imports itself, cannot be imported."""
+    """Return what to do when a module, or something it imports, cannot be imported."""
     if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-        return "name a file here without its .py"
+        return "name a file in this folder, without its .py"
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        return f"{module!r} itself imports {error.name!r}: install that, or put it here"
-    return f"check what {module!r} itself imports"
+        return f"{module!r} imports {error.name!r}: install it, or put it in this folder"
+    return f"check what {module!r} imports"
 
 
 def _made(make: Any, name: str) -> Any:
-    """Return what a function or class without arguments makes."""
+    """Call a function or class without arguments, and return the result."""
     try:
         return make()
     except TradeoffError:
@@ -75,10 +75,10 @@ def _made(make: Any, name: str) -> Any:
 
 
 def from_object(source: Any, *, objectives: object = None, both_ways: object = None, name: object = None) -> AnyProblem:
-    """Return an object with ``best(weights)`` as a problem; its ``objectives`` say what the numbers mean.
+    """Return an object with ``best(weights)`` as a problem; its ``objectives`` describe the values it returns.
 
-    ``both_ways=False``, or such an attribute, says that it cannot be asked for the worst of anything; an attribute ``gap``
-    says how far it may be from the optimum.
+    ``both_ways=False``, as an argument or an attribute, means that it cannot minimise an objective it normally maximises,
+    or the reverse. An attribute ``gap`` says how far its results may be from the optimum.
     """
     if isinstance(source, OURS):
         if objectives is not None or both_ways is not None:
@@ -109,7 +109,7 @@ def from_object(source: Any, *, objectives: object = None, both_ways: object = N
 
 
 def _objectives(given: Any) -> tuple[list[Objective], list[str]]:
-    """Return the given objectives (as such, as texts "price:min", or as a mapping) and notes on what was assumed."""
+    """Return the objectives (given as Objective, as "price:min", or as a mapping) and notes on what was assumed."""
     found: list[Objective] = []
     notes: list[str] = []
     for part in [given] if isinstance(given, str | Mapping) else given:

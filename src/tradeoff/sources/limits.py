@@ -9,13 +9,13 @@ import os
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.sources.messages import shortened
 
-MOST_KEYS = 1_000  # of a document, and of objectives
+MOST_KEYS = 1_000  # in a document; also the largest number of objectives
 LONGEST = 1_000_000  # steps
-MOST_WORK = 2 * 10**10  # branches times steps that one solution would go through
+MOST_WORK = 2 * 10**10  # branches times steps in one solution
 
 
 def seconds_limit(default: float) -> float:
-    """Return how many seconds of computing building a model may take: ``TRADEOFF_SECONDS``, or else the default."""
+    """Return how many seconds of processor time building a model may take: ``TRADEOFF_SECONDS``, or the default."""
     setting = os.environ.get("TRADEOFF_SECONDS")
     if setting is None:
         return default
@@ -29,16 +29,16 @@ def seconds_limit(default: float) -> float:
 
 
 def check_length(horizon: int, branches: int) -> None:
-    """Raise a ProblemError if so many steps through so many branches could never be worked out."""
+    """Raise a ProblemError if so many steps through so many branches could never be solved."""
     if horizon > LONGEST or horizon * max(1, branches) > MOST_WORK:
         raise ProblemError(
-            f"the horizon is {shortened(horizon)} steps through {branches:,} branches; at most {LONGEST:,} steps, and "
-            f"steps times branches of at most {MOST_WORK:,}, can be worked out: correct the horizon"
+            f"the horizon is {shortened(horizon)} steps through {branches:,} branches; the limits are {LONGEST:,} steps, "
+            f"and {MOST_WORK:,} for steps times branches: correct the horizon"
         )
 
 
 def check_characters(document: object, text: str) -> None:
-    """Raise a ProblemError if a JSON text holds half a character, which can be escaped but never be written."""
+    """Raise a ProblemError if a JSON text holds a lone surrogate, which JSON can escape but UTF-8 cannot encode."""
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(document, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""A check of XML before it is parsed: some versions of expat take quadratic time for one long tag or comment."""
+"""Check XML before it is parsed: some versions of expat take quadratic time for one long tag or comment."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import BinaryIO
 from tradeoff.errors import ProblemError
 
 BLOCK = 1 << 20
-LONGEST = 1 << 20  # bytes of a tag, a text, a comment or an instruction
-# What may hold "<" without beginning anything, and how each ends. Nowhere else may "<" stand for itself.
+LONGEST = 1 << 20  # bytes in a tag, a text, a comment or an instruction
+# The only parts of a document in which "<" may stand for itself, by how they begin and end.
 ENDS = {b"<!--": b"-->", b"<?": b"?>", b"<![CDATA[": b"]]>"}
 _OPENING = re.compile(rb"<!--|<\?|<!\[CDATA\[")
-KEPT = max(map(len, ENDS)) - 1  # bytes that may be the beginning of what goes on in the next block
+KEPT = max(map(len, ENDS)) - 1  # bytes at the end of a block that may begin a marker continued in the next one
 
 
 def check_markup(file: BinaryIO, source: str) -> None:
     """Raise a ProblemError if an XML document has a part that is too long to parse, or is not UTF-8."""
-    rest, ending, length = b"", b"", 0  # what is left of the last block, what would end the part we are in, its length
+    rest, ending, length = b"", b"", 0  # end of the last block; what ends the current part; length of that part
     while block := file.read(BLOCK):
         if b"\0" in block:
-            raise ProblemError(f"{source}: it is not written in UTF-8; save it in that encoding")
+            raise ProblemError(f"{source}: it is not UTF-8; save it in that encoding")
         data, at = rest + block, 0
         while True:
             if ending:
@@ -39,7 +39,7 @@ def check_markup(file: BinaryIO, source: str) -> None:
             raise ProblemError(
                 f"{source}: a single tag, text or comment in it has more than {LONGEST >> 20} MB; is it the right file?"
             )
-        rest = data[max(at if ending else 0, len(data) - KEPT) :]  # what opened this part must not be seen again
+        rest = data[max(at if ending else 0, len(data) - KEPT) :]  # do not see this part's opening again
 
 
 def is_markup(beginning: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Parts of messages."""
+"""Shorten values and lists for messages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import islice
 
 
 def shortened(value: object) -> str:
-    """Return a value as it was found, cut to a length that fits a message."""
+    """Return the repr of a value, cut to a length that fits a message."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def listing(names: Iterable[object], most: int = 8) -> str:
-    """Return the first of some names, shortened.
+    """Return the first few names, each shortened.
 
     >>> listing("abc", 2)
     "'a', 'b', ..."

@@ -1,4 +1,4 @@
-"""Options of sources: texts from the command line, values from Python."""
+"""Parse the options of sources: strings from the command line, values from Python."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, Literal
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 
-Goals = dict[str, Literal["max", "min"] | None]  # objectives by name, with their direction where it is given
+Goals = dict[str, Literal["max", "min"] | None]  # direction by objective, None where it is not given
 
 
 def whole(name: str, value: object, least: int = 1) -> int:
-    """Return an option that is a whole number.
+    """Return an option as a whole number.
 
     >>> whole("horizon", "20")
     20
@@ -33,7 +33,7 @@ def whole(name: str, value: object, least: int = 1) -> int:
 
 
 def real(name: str, value: object) -> float:
-    """Return an option that is a finite number."""
+    """Return an option as a finite number."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -44,7 +44,7 @@ def real(name: str, value: object) -> float:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return an option that is on or off."""
+    """Return an option as true or false."""
     match str(value).lower():
         case "true" | "yes" | "1":
             return True
@@ -54,7 +54,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def listed(name: str, value: object) -> list[str]:
-    """Return an option that is a list of names, as a list or a text with commas.
+    """Return an option as a list of names; it may be given as a list or as a string with commas.
 
     >>> listed("columns", "a, b")
     ['a', 'b']
@@ -65,14 +65,14 @@ def listed(name: str, value: object) -> list[str]:
         parts = str(value).split(",")
     parts = [part.strip() for part in parts]
     if not all(parts):
-        raise ArgumentError(f"{name} is {value!r}; it must be names with commas between them")
+        raise ArgumentError(f"{name} is {value!r}; it must be names separated by commas")
     return parts
 
 
 def parse_objectives(value: object) -> Goals:
-    """Return the chosen objectives and their directions, None where it is not given: ``price:min,battery:max``.
+    """Return the directions of the chosen objectives, None where no direction is given: ``price:min,battery``.
 
-    From Python it may also be a mapping of names to directions, or a sequence of names or ``Objective``.
+    Python callers may also pass a mapping of names to directions, or a sequence of names or ``Objective``.
 
     >>> parse_objectives("price:min, battery")
     {'price': 'min', 'battery': None}
@@ -115,7 +115,7 @@ def parse_pairs(name: str, value: object) -> dict[str, str]:
 
 
 def library(name: str, extra: str, what: str) -> ModuleType:
-    """Return an optional library; if it is missing, say how to install it."""
+    """Import and return an optional library; if it is missing, the error says how to install it."""
     try:
         return import_module(name)
     except ImportError as error:

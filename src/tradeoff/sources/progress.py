@@ -1,4 +1,4 @@
-"""How far a long reading is: readers report it, and an application may show it."""
+"""Progress of loading: readers report it, and an application may show it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-Report = Callable[[str, int, int | None], None]  # what is being done, how much of it is done, how much there is
+Report = Callable[[str, int, int | None], None]  # what is being done, how much is done, how much there is
 Item = TypeVar("Item")
 
 EVERY = 4096  # items between two reports
@@ -17,7 +17,7 @@ _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 @contextmanager
 def reported_to(report: Report) -> Iterator[None]:
-    """Have ``report`` called while problems are loaded in this context."""
+    """Call ``report`` whenever a problem loaded in this context makes progress."""
     token = _report.set(report)
     try:
         yield
@@ -26,14 +26,14 @@ def reported_to(report: Report) -> Iterator[None]:
 
 
 def report(what: str, done: int = 0, total: int | None = None) -> None:
-    """Report how much of something is done; ``total`` is None where the end is not known."""
+    """Report progress; ``total`` is None if it is not known."""
     listener = _report.get()
     if listener is not None:
         listener(what, done, total)
 
 
 def tracked(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
-    """Yield the items, and report how many there were."""
+    """Yield the items, reporting how many have been yielded so far."""
     for done, item in enumerate(items):
         if done % EVERY == 0:
             report(what, done, total)

@@ -1,4 +1,4 @@
-"""Where logs of events are kept: a store's events survive a crash of the program and of the machine."""
+"""Stores keep logs of events, which survive a crash of the program and of the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_store(address: str, *, write: bool = True) -> Store:
 
     ``sqlite:///FILE`` is a database file for one server, ``postgresql://USER@HOST/DATABASE`` a database for several,
     ``folder:PATH`` a file of JSON lines per log, and ``memory:`` is lost when the program ends. Installed packages can
-    add schemes of their own. With ``write=False`` the store can only be read, also while a server has it open.
+    add schemes of their own. With ``write=False`` the store can only be read, even while a server has it open.
 
     >>> with open_store("memory:") as store:
     ...     store.create("people", "ann", [{"event": "header"}])

@@ -1,4 +1,4 @@
-"""A copy of a store, made while it is in use."""
+"""Copy a store while it is in use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tradeoff.errors import ArgumentError
 
 
 def backup(address: str, target: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-    """Copy the SQLite database at an address into a new private file, also while it is being written to.
+    """Copy the SQLite database at an address into a new private file, even while it is being written to.
 
-    The copy has everything acknowledged until it began, and is checked. ``progress`` is called with the pages copied so
-    far and their total. Other stores have better tools of their own, which the error names.
+    The copy has everything acknowledged before it began, and is checked. ``progress`` is called with the pages copied so
+    far and their total. For other stores, the error names a better tool.
     """
     kind, _, rest = address.partition(":")
     match kind:
@@ -21,13 +21,13 @@ def backup(address: str, target: Path, progress: Callable[[int, int], None] = la
             from tradeoff.stores.sql import SqlStore
             from tradeoff.stores.sqlite_file import connect, copy_database
 
-            with SqlStore(address, write=False) as store:  # which checks that it is ours
+            with SqlStore(address, write=False) as store:  # checks that it is a database of tradeoff
                 assert store.url.database is not None
                 with closing(connect(Path(store.url.database))) as connection:
                     copy_database(connection, target, progress)
         case "postgresql" | "postgresql+psycopg":
             raise ArgumentError(
-                f"PostgreSQL makes its own backups, also while it is in use: pg_dump --format=custom --file={target} DATABASE"
+                f"PostgreSQL makes its own backups, even while it is in use: pg_dump --format=custom --file={target} DATABASE"
             )
         case "folder":
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""What a store is: logs of events in folders, to which events are only ever added."""
+"""The protocol of stores: append-only logs of events, grouped in folders."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def check_new(folder: str, name: str, events: Events) -> tuple[str, str]:
 
 
 def lines_of(events: Events) -> list[str]:
-    """Return events as JSON texts without line breaks; raise a ValueError or TypeError for what JSON cannot hold."""
+    """Return events as JSON without line breaks; raise a ValueError or TypeError for what JSON cannot represent."""
     return [json.dumps(dict(event), allow_nan=False) for event in events]
 
 
 def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Event]:
-    """Return the events of a log from (position, JSON text), of which the first should be at position ``after``.
+    """Return the events of a log, given (position, JSON text) pairs that should begin at position ``after``.
 
     Raise a DamagedError if one is missing or is not a JSON object.
     """
@@ -129,7 +129,7 @@ def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Even
         if position != expected:
             raise DamagedError(f"event {expected + 1} of the log is missing")
         try:
-            event = json.loads(str(text).encode())  # encoded strictly: what was not UTF-8 must not pass as text
+            event = json.loads(str(text).encode())  # strict encoding: bytes that were not UTF-8 must not pass
         except (ValueError, RecursionError) as error:
             raise DamagedError(f"event {position + 1} of the log is not JSON ({error})") from None
         if not isinstance(event, dict):

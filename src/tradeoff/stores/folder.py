@@ -31,7 +31,7 @@ class FolderStore(Store):
         if not str(path):
             raise StoreError("the address of a store of files needs a path: folder:PATH")
         self.path = Path(path)
-        self._lock = threading.Lock()  # a file can be locked once, also within this process
+        self._lock = threading.Lock()  # a file can be locked only once, even within this process
 
     def create(self, folder: str, name: str, events: Events) -> None:
         """Begin a log."""
@@ -89,21 +89,21 @@ class FolderStore(Store):
         while True:
             try:
                 return JsonLines.open(path)
-            except InUseError:  # another process is reading or writing it, for a moment
+            except InUseError:  # another process is reading or writing it; wait for that
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.01)
 
 
 def _header(path: Path) -> bytes | None:
-    """Return the first line of a log, or None if a crash interrupted it: such a log was never acknowledged."""
+    """Return the first line of a log, or None if a crash left it unfinished: such a log was never acknowledged."""
     with path.open("rb") as file:
         line, newline, _ = file.read(LONGEST_HEADER).partition(b"\n")
     return line if newline else None
 
 
 def _time(header: bytes) -> str:
-    """Return the time in a header, or nothing if it is damaged."""
+    """Return the time in a header, or "" if it is damaged."""
     try:
         return str(json.loads(header)["time"])
     except (ValueError, RecursionError, TypeError, KeyError):

@@ -1,8 +1,8 @@
-"""A log of events as a file of JSON lines, to which lines are only ever added.
+"""An append-only log of events as a file of JSON lines.
 
-An event is on the disk when ``append`` returns. A line that a crash left unfinished was never acknowledged: it is not
-read, and cut off when the next event is written. Every line has a checksum (``tradeoff.log.lines``). Only one process at a
-time can hold a file.
+An event is on the disk when ``append`` returns. A line that a crash left unfinished was never acknowledged: it is ignored,
+and removed when the next event is written. Every line has a checksum (``tradeoff.log.lines``). Only one process at a time
+can have a file open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tradeoff.errors import LogError, StoreError
 from tradeoff.log import Event, Lines, unfinished
 from tradeoff.stores.base import DamagedError, InUseError
 
-# A log begins with a short header; of a file that is something else no more than this is looked at.
+# A log begins with a short header; of any other file, no more than this is read.
 LONGEST_HEADER = 1 << 20
 
 
@@ -39,7 +39,7 @@ class JsonLines:
     """
 
     def __init__(self, path: str | Path, *, create: bool) -> None:
-        """Use ``create`` and ``open``, which say what is expected of the file."""
+        """Use ``create`` or ``open`` instead."""
         self.path = Path(path)
         self._descriptor = self._opened(os.O_CREAT if create else 0)
         try:
@@ -49,13 +49,13 @@ class JsonLines:
         except BaseException:
             os.close(self._descriptor)
             raise
-        self._end: int | None = None  # where the last whole event ends; unknown until read
-        self._before = b""  # what must come between that and the next
+        self._end: int | None = None  # where the last complete event ends; unknown until read
+        self._before = b""  # what must be written before the next event
         self._lines = Lines()
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
-        """Return a new log at this path, where there is no file yet or an empty one."""
+        """Return a new log at this path, where there must be no file or an empty one."""
         store = cls(path, create=True)
         if os.fstat(store._descriptor).st_size:
             store.close()
@@ -69,11 +69,11 @@ class JsonLines:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Return the log at this path, to be read and gone on with."""
+        """Return the existing log at this path."""
         return cls(path, create=False)
 
     def _opened(self, flags: int) -> int:
-        # A pipe would wait for ever and a device keeps nothing: only plain files are opened.
+        # A pipe would wait forever and a device stores nothing: only plain files are opened.
         try:
             if self.path.exists() and not stat.S_ISREG(self.path.stat().st_mode):
                 raise StoreError(f"{self.path} is not a plain file; name a file to keep the answers in")
@@ -82,7 +82,7 @@ class JsonLines:
             raise StoreError(f"cannot open {self.path}: {error.strerror}; name a writable file") from error
 
     def _check_header(self) -> None:
-        """Raise a StoreError unless the file begins as a log does."""
+        """Raise a StoreError unless the file begins with the header of a log."""
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         first, newline, _ = os.read(self._descriptor, LONGEST_HEADER).partition(b"\n")
         try:
@@ -97,12 +97,14 @@ class JsonLines:
     # --- reading and writing ------------------------------------------------------------------------------------------
 
     def read(self) -> list[Event]:
-        """Return the events that were written, without one that a crash left unfinished."""
+        """Return the events of the log, without one that a crash left unfinished."""
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with os.fdopen(self._descriptor, "rb", closefd=False) as file:
             content = file.read()
         end = content.rfind(b"\n") + 1
-        whole = not unfinished(content[end:].decode("utf-8", errors="replace"))  # only the line's end may be missing
+        whole = not unfinished(
+            content[end:].decode("utf-8", errors="replace")
+        )  # complete, though its line end may be missing
         lines = Lines()
         try:
             events = lines.read((content if whole else content[:end]).decode("utf-8"))
@@ -125,7 +127,7 @@ class JsonLines:
         lines = copy(self._lines)
         data = self._before + lines.write(events).encode()
         try:
-            os.ftruncate(self._descriptor, self._end)  # a line that was left unfinished
+            os.ftruncate(self._descriptor, self._end)  # remove an unfinished line
             os.lseek(self._descriptor, self._end, os.SEEK_SET)
             _write_all(self._descriptor, data)
             os.fsync(self._descriptor)
@@ -139,7 +141,7 @@ class JsonLines:
 
     def _take_back(self) -> None:
         assert self._end is not None
-        with contextlib.suppress(OSError):  # then the rest is an unfinished line, or events nobody was told of
+        with contextlib.suppress(OSError):  # what remains was never acknowledged
             os.ftruncate(self._descriptor, self._end)
 
     # --- closing ------------------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def lock_file(path: Path, taken: str) -> int:
-    """Return a descriptor of a file that this process alone has open; raise an InUseError with the message ``taken``."""
+    """Open and lock a file; raise an InUseError with the message ``taken`` if another process has it locked."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

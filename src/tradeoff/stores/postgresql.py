@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that give up on a server which has stopped answering.
 
-A server whose process is frozen keeps its connections open, and its system acknowledges every packet: neither keepalives
-nor limits inside the server notice anything. So the client measures how long nothing has come.
+If a server's process is frozen, its connections stay open and its system acknowledges every packet, so neither keepalives
+nor the server's own limits notice. Therefore the client measures how long the server has been silent.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import sqlalchemy as sa
 from psycopg.abc import RV, PQGen
 from sqlalchemy.engine import URL, Engine
 
-STATEMENT_TIMEOUT = 8  # seconds for a statement, kept by the server
-SILENCE_TIMEOUT = 10  # seconds without a byte from the server, kept by the client
+STATEMENT_TIMEOUT = 8  # seconds for a statement, enforced by the server
+SILENCE_TIMEOUT = 10  # seconds without a byte from the server, enforced by the client
 CONNECT_TIMEOUT = 5  # seconds to establish a connection
-CONNECTIONS = 10  # at most, of one process
-POOL_TIMEOUT = 15  # seconds to wait until one of them is free
+CONNECTIONS = 10  # at most, in one process
+POOL_TIMEOUT = 15  # seconds to wait for a free connection
 
 
 class Connection(psycopg.Connection[Any]):
     """A connection that is closed when the server has been silent for too long."""
 
     def wait(self, gen: PQGen[RV], *arguments: Any, **options: Any) -> RV:
-        """Return what a conversation with the server leads to; raise an OperationalError after a long silence."""
+        """Return the result of an exchange with the server; raise an OperationalError after a long silence."""
         return super().wait(self._unless_silent(gen), *arguments, **options)
 
     def _unless_silent(self, gen: PQGen[RV]) -> Generator[Any, Any, RV]:
@@ -47,7 +47,7 @@ class Connection(psycopg.Connection[Any]):
 
 
 def make_engine(url: URL) -> Engine:
-    """Return an engine whose statements all end: with a result or an error, in a bounded time."""
+    """Return an engine whose statements all end in bounded time, with a result or an error."""
     limits = f"-c statement_timeout={1000 * STATEMENT_TIMEOUT} -c lock_timeout={1000 * STATEMENT_TIMEOUT}"
     arguments = {
         "connect_timeout": CONNECT_TIMEOUT,

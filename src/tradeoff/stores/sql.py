@@ -190,7 +190,9 @@ class SqlStore(Store):
     def _wait(self, done: Future[None]) -> None:
         writer = self._writer
         while True:
-            alive = writer is not None and writer.is_alive()  # before the result: it may have ended after reporting it
+            alive = (
+                writer is not None and writer.is_alive()
+            )  # read before the result: the writer may report it and then end
             try:
                 return done.result(timeout=POLL)
             except TimeoutError:
@@ -237,7 +239,7 @@ class SqlStore(Store):
         try:
             _, length, copied = self._anchor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._unfolded = copied < length
-        except sqlite3.Error as error:  # nothing is lost: the log still has it, and this is tried again
+        except sqlite3.Error as error:  # nothing is lost: the write-ahead log still has it, and this is tried again
             if not self._unfolded:
                 log.warning("the write-ahead log of %s cannot be copied into it: %s", self.where, error)
             self._unfolded = True
@@ -262,9 +264,9 @@ class SqlStore(Store):
             if not self.shared:  # there is no other writer, so the lengths stay valid
                 self._lengths = known if len(known) < MAX_LENGTHS else {}
             if self._anchor is not None:
-                self._fold()  # before anything is acknowledged: whoever moves the file leaves the log behind
+                self._fold()  # before acknowledging: moving the file leaves the write-ahead log behind
         except BaseException as error:  # every kind of failure must reach the callers
-            self._lengths = {}  # the outcome may be unknown: look the lengths up again
+            self._lengths = {}  # the outcome may be unknown, so read the lengths again
             for write in batch:
                 write.done.set_exception(error)
             if connection is not None:
@@ -282,7 +284,7 @@ class SqlStore(Store):
         return connection
 
     def close(self) -> None:
-        """Write what is pending, and release the database."""
+        """Finish pending writes, and release the database."""
         if self._writer is not None:
             self._queue.put(None)
             self._writer.join()

@@ -1,9 +1,9 @@
-"""The file of an SQLite database: one writer at a time, watched before every commit, checked and copied.
+"""The file of an SQLite database: allow one writer at a time, notice if the file is moved, check it and copy it.
 
-The writer locks the file itself, one byte far behind its end, so that a second writer is refused whatever name it uses: a
-symbolic or hard link, a mount, the new name of a moved file. The lock belongs to an open file description (Linux), and
-SQLite's own locks are on other bytes, so the two never meet. On other systems only ``FILE.lock`` guards the file, which
-earlier versions of tradeoff use as well: it is always taken in addition.
+The writer locks one byte of the file itself, far beyond its end, so that a second writer is refused whatever name it uses:
+a symbolic or hard link, a mount, the new name of a moved file. The lock belongs to an open file description (Linux), and
+SQLite's own locks are on other bytes, so they do not interfere. On other systems only ``FILE.lock`` guards the file; it is
+taken everywhere, because earlier versions of tradeoff use it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class SqliteFile:
 
     def __init__(self, path: Path, *, write: bool) -> None:
         self.path = path
-        self.real = path.resolve()  # SQLite keeps its log beside the file, not beside a symbolic link to it
-        self.lost = ""  # why nothing may be written any more
+        self.real = path.resolve()  # SQLite keeps its write-ahead log beside the file, not beside a link to it
+        self.lost = ""  # why writing is no longer allowed, if so
         self._rescued = False
         self._descriptor: int | None = None
         self._lock_file: int | None = None
@@ -83,7 +83,7 @@ class SqliteFile:
         return f"{self.path} is in use by another server or program"
 
     def _open_and_lock(self) -> None:
-        """Open the file, which is private if it is new, and lock it."""
+        """Open the file (a new one is private) and lock it."""
         try:
             self._descriptor = os.open(self.real, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
         except OSError as error:
@@ -110,7 +110,7 @@ class SqliteFile:
                 self._watched[path] = _inode(path.stat())
 
     def check(self) -> None:
-        """Raise a StoreError if one of the files is no longer at its path, and from then on always."""
+        """Raise a StoreError if one of the files is no longer at its path, and on every call after that."""
         for path, opened in self._watched.items():
             try:
                 found = _inode(path.stat())
@@ -129,7 +129,7 @@ class SqliteFile:
         if self._rescued:
             return
         try:
-            # From the log into the file, wherever that is now.
+            # Copy the write-ahead log into the file, wherever that is now.
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:  # a reader needs the log; the next call tries again
                 return
@@ -163,7 +163,7 @@ class SqliteFile:
 
 
 def _set_lock(descriptor: int, *, taken: bool) -> None:
-    """Lock or unlock the file for this descriptor alone; raise a BlockingIOError if another one has it locked."""
+    """Lock or unlock the file for this descriptor only; raise a BlockingIOError if another one has it locked."""
     if sys.platform == "linux":
         import fcntl
 
@@ -190,9 +190,9 @@ def _size(path: Path) -> int:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Return a connection to a database that exists; transactions begin and end where the caller says.
+    """Return a connection to an existing database; the caller begins and ends transactions explicitly.
 
-    The file is opened for writing where that is allowed: a crash may have left something to be rolled back.
+    The file is opened for writing if possible, since a crash may have left a transaction to roll back.
     """
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None, check_same_thread=False
@@ -200,10 +200,10 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def check_database(path: Path) -> None:
-    """Raise a StoreError unless the file is a healthy database of ours, or empty."""
+    """Raise a StoreError unless the file is an undamaged database of tradeoff, or empty."""
     if not path.stat().st_size:
         return
-    advice = "it was left as it is: restore a copy, or name another file"
+    advice = "it was left unchanged: restore a copy, or name another file"
     try:
         with contextlib.closing(connect(path)) as connection:
             found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
@@ -237,7 +237,8 @@ def copy_database(
 ) -> None:
     """Copy everything committed so far into a new private file, and check the copy.
 
-    Others may go on writing: what is copied is the database at one moment. ``progress`` is told the pages done and all.
+    Others may go on writing: the copy is the database at one moment. ``progress`` is called with the pages copied so far
+    and their total.
     """
     try:
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -247,7 +248,7 @@ def copy_database(
         raise StoreError(f"{target} cannot be written: {error.strerror}; choose another path") from None
     try:
         with contextlib.closing(connect(target)) as copy:
-            source.execute("BEGIN")  # one moment for all pages, however many others write meanwhile
+            source.execute("BEGIN")  # so that all pages are from the same moment
             try:
                 source.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 source.backup(copy, pages=PAGES, progress=lambda status, left, total: progress(total - left, total))

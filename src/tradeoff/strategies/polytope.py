@@ -137,7 +137,7 @@ class Cone:
     def nbytes(self) -> int:
         """About how many bytes the cone takes."""
         parts = [self.half_spaces, *([] if self._skeleton is None else vars(self._skeleton).values())]
-        return int(sum(part.nbytes for part in parts))
+        return int(sum(part.nbytes for part in parts if part is not None))
 
     @cached_property
     def rays(self) -> Matrix:

@@ -43,6 +43,7 @@ class Skeleton:
     rays: Matrix  # [n, m]
     tight: Indices  # [n, m-1] rows of Cone.half_spaces
     neighbours: Indices  # [n, m-1]; leaving tight[i, j] leads to neighbours[i, j]
+    above: Vector | None = None  # [n]: what a convex function is at most at each ray; new rays interpolate it
 
     @staticmethod
     def prism(d: int, e_max: float) -> Skeleton:
@@ -60,7 +61,8 @@ class Skeleton:
 
     def none(self) -> Skeleton:
         """Return the skeleton of the empty set."""
-        return Skeleton(self.rays[:0], self.tight[:0], self.neighbours[:0])
+        above = None if self.above is None else self.above[:0]
+        return Skeleton(self.rays[:0], self.tight[:0], self.neighbours[:0], above)
 
     def cut(self, row: Vector, index: int, limit: int) -> Skeleton:
         """Return the skeleton of the part where ``row @ z >= 0``; ``index`` is the name of the new half-space."""
@@ -111,6 +113,10 @@ class Skeleton:
         share = np.clip(height[inside] / (height[inside] - height[outside]), 0.0, 1.0)[:, None]
         new = (1.0 - share) * self.rays[inside] + share * self.rays[outside]
         new /= new[:, :-1].sum(axis=1, keepdims=True)
+        above = self.above
+        if above is not None:
+            between = (1.0 - share[:, 0]) * above[inside] + share[:, 0] * above[outside]
+            above = np.concatenate([above[kept], between])
         tight = self.tight[inside]
         tight[np.arange(count), column] = index
 
@@ -142,6 +148,7 @@ class Skeleton:
             np.vstack([self.rays[kept], new]),
             np.vstack([self.tight[kept], tight]),
             np.vstack([neighbours, links]),
+            above,
         )
 
 

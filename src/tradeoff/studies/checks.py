@@ -1,7 +1,7 @@
-"""Two questions that show whether a person pays attention. They flag, and never exclude.
+"""Two questions that check whether a person pays attention. They flag a person and never exclude one.
 
-The first puts an alternative against one that is worse in everything. The second repeats, at the end, one of the first
-questions with the sides swapped.
+The first compares an alternative with one that is worse in everything. The second repeats one of the first questions at
+the end, with the sides swapped.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from tradeoff.model import Alternative, Question
 from tradeoff.problem import Problem, dilute
 from tradeoff.strategies.cache import cache_of
 
-DILUTED = 0.5  # how often the worse alternative is the better one
+DILUTED = 0.5  # share of the better alternative in the worse one, a mixture with the reference
 
 
 def dominated_pair(problem: Problem) -> Question:
     """Return a question whose first alternative is better in everything that can be changed."""
     k = len(problem.objectives)
     (best,) = cache_of(problem).best(np.full((1, k), 1 / k))  # solved once for all sessions
-    find = getattr(problem, "worse_than", None)  # a problem of your own need not have it
+    find = getattr(problem, "worse_than", None)  # optional for problems of other classes
     worse: Alternative | None = find(best) if find is not None else None
     return Question(best, dilute(best, DILUTED) if worse is None else worse)
 
 
 def flags(events: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what each check of a log came to: "passed", "failed", "skipped" or "not asked"."""
+    """Return the result of each check in a log: "passed", "failed", "skipped" or "not asked"."""
     return fold(events).flags

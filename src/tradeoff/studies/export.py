@@ -1,4 +1,4 @@
-"""The data of a study as files: a row per answer, a row per person, and all that is needed to replay them."""
+"""Export the data of a study: a row per answer, a row per person, and everything needed to replay them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ problem.npz        the problem: tradeoff.load("problem.npz")
 
 
 def folded(problem: AnyProblem, logs: Mapping[str, Log]) -> tuple[dict[int, LogState], dict[int, str]]:
-    """Return what each participant's log says, and why some cannot be read, by the participant's number.
+    """Return the state of each log that can be read and the reason for each that cannot, by participant number.
 
-    The number is the position among all logs, so that a damaged one shifts nobody.
+    The number is the position among all logs, so that a damaged log does not change the others' numbers.
     """
     states: dict[int, LogState] = {}
     damaged: dict[int, str] = {}
@@ -113,7 +113,7 @@ def _participant(problem: AnyProblem, number: int, state: LogState) -> Row:
     row: Row = {
         "participant": number,
         "invited": state.header.at.isoformat(),
-        "begun": begun and begun.isoformat(),  # a link may be made long before its first question is shown
+        "begun": begun and begun.isoformat(),  # a link may be created long before its first question is shown
         "last": begun and state.last.isoformat(),
         "seconds": begun and round(max(0.0, (state.last - begun).total_seconds()), 3),
         "answers": sum(one.reply is not None for one in standing),
@@ -176,7 +176,7 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
 
 
 def without_formulas(cell: object) -> object:
-    """Return a cell that spreadsheets do not take for a formula.
+    """Return a cell that spreadsheets do not interpret as a formula.
 
     >>> without_formulas("=1+1"), without_formulas(-3.5), without_formulas("a-b")
     ("'=1+1", -3.5, 'a-b')
@@ -230,7 +230,7 @@ def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
 def export(
     study: Study, problem: AnyProblem, logs: Mapping[str, Log], path: Path, format: Format = "csv"
 ) -> list[Path]:
-    """Write a study's data to one .zip file or into a folder, and return what was written; nothing is overwritten."""
+    """Write a study's data to one .zip file or into a folder, and return the paths; nothing is overwritten."""
     files = files_of(study, problem, logs, format)
     try:
         if path.suffix.lower() == ".zip":
@@ -252,7 +252,7 @@ def export(
 
 
 def _write_private(path: Path, data: bytes) -> None:
-    """Write a new file that only its owner can read: it holds what people answered."""
+    """Write a new file that only its owner can read, since it holds people's answers."""
     with os.fdopen(
         os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb"
     ) as file:

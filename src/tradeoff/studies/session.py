@@ -1,8 +1,8 @@
 """A session: one person's interview, with the attention checks of a study in between.
 
-A session is its log, as an interview is; the checks and the end are events of the same log. Every question that is shown
-has a *turn*, a number that no other question of the session has: an answer names the turn it belongs to, so that a request
-sent twice, or from an old page, is told from a new one.
+Like an interview, a session is its log; the checks and the end are events in the same log. Every question shown has a
+*turn*, a number unique within the session. An answer names its turn, so that a request sent twice, or from an old page,
+can be told from a new one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOMINATED_AFTER = 3  # answers
 
 
 class TurnError(TradeoffError):
-    """The question that was answered is not the one being asked: it is answered already, or was taken back."""
+    """The answer is not to the current question: that question is already answered, or was taken back."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,7 +56,7 @@ class Session:
     def __init__(self, interview: Interview, *, checks: bool) -> None:
         """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before anyone is told
+        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before they are acknowledged
         self._pair: Question | None = None
 
     @classmethod
@@ -68,7 +68,7 @@ class Session:
     def resume(
         cls, problem: Problem, events: Sequence[Mapping[str, Any]], *, checks: bool, clock: Clock = wall_clock
     ) -> Session:
-        """Return the session that wrote these events; the strategy replays them when they are needed."""
+        """Return the session that wrote these events; they are replayed when needed."""
         return cls(Interview.loaded(problem, events, clock=clock), checks=checks)
 
     def catch_up(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -78,7 +78,7 @@ class Session:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def ask(self) -> Prompt | None:
-        """Return the question to be answered now and log that it was shown; None when nothing is left to ask."""
+        """Return the current question and log that it was shown; None if nothing is left to ask."""
         prompt = self.next()
         if prompt is None:
             self._end()
@@ -101,7 +101,7 @@ class Session:
         return prompt
 
     def next(self) -> Prompt | None:
-        """Return the question to be answered now without logging anything."""
+        """Return the current question without logging anything."""
         check = self._due()
         if check is not None:
             return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
@@ -134,7 +134,7 @@ class Session:
         return [record for record in self.interview.answers if self.interview.can_show(record[0])]
 
     def _repeated(self) -> Record:
-        """Return the answer whose question is repeated: the first that preferred something, or else the first."""
+        """Return the answer whose question is repeated: the first with a preference, or else the first."""
         shown = self._repeatable()
         given = [record for record in shown if record[2] is not None] or shown
         return next((record for record in given if record[2] is not Answer.SAME), given[0])
@@ -147,9 +147,9 @@ class Session:
     # --- answering ----------------------------------------------------------------------------------------------------
 
     def tell(self, turn: int, reply: Reply) -> None:
-        """Record the answer to the question of this turn (None: skipped); raise a TurnError if the turn is over.
+        """Record the answer to this turn's question (None: skipped); raise a TurnError if the turn is over.
 
-        This runs no strategy, unless no question was shown in this turn yet.
+        The strategy runs only if no question has been shown in this turn.
         """
         shown = self.shown(turn)
         if isinstance(shown, CheckShown):
@@ -195,7 +195,7 @@ class Session:
 
     @property
     def state(self) -> LogState:
-        """What the log says."""
+        """The state of the log."""
         return self.interview.state
 
     @property
@@ -204,13 +204,13 @@ class Session:
         return self.state.turn
 
     def ask_if_known(self) -> None:
-        """Ask the next question if that takes no time, so that it is stored together with the last answer."""
+        """Ask the next question if it is already known, so that it is stored together with the last answer."""
         if self.ready:
             self.ask()
 
     @property
     def ready(self) -> bool:
-        """Whether the next question and the recommendation take no time."""
+        """Whether the next question and the recommendation need no computation."""
         if not self.interview.known:
             return False
         self.interview.next()  # from the cache
@@ -243,7 +243,7 @@ class Session:
         return self.interview.recommendation
 
     def history(self) -> list[tuple[int, Question, Reply, Side]]:
-        """Return the answers that stand, without checks, in the order they were given, with the side shown first."""
+        """Return the answers not taken back, without checks, in the order given, each with the side shown first."""
         sides = self.interview.sides_shown()
         standing = sorted(self.interview.answers, key=lambda record: record[0])
         return [(number, question, reply, sides[number]) for number, question, reply in standing]

@@ -1,8 +1,8 @@
-"""Live sessions of one study, by their token; the log in the store is the truth.
+"""Live sessions of one study, by token; the log in the store is authoritative.
 
 Everything a session records is durable before it is acknowledged, and before the strategy sees it. Live sessions are a
-cache, so that an answer costs no replay. If a write fails, or another process wrote first, the live session is dropped and
-read again.
+cache that saves replaying the log for every answer. If a write fails, or another process wrote first, the live session is
+dropped and read again.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 LIVE = 2_000  # sessions kept in memory
-REST = 600.0  # seconds after which a session that nobody uses is dropped from memory
+REST = 600.0  # seconds after which an unused session is dropped from memory
 
-REFUSED = (TurnError, ArgumentError, BusyError)  # raised before anything was recorded that is not in the store
+REFUSED = (TurnError, ArgumentError, BusyError)  # raised only while the session agrees with the store
 
 
 @dataclass(eq=False)
@@ -44,7 +44,7 @@ class _Live:
     lock: threading.Lock = field(default_factory=threading.Lock)
     session: Session | None = None
     stored: int = 0
-    used: float = 0.0  # when it was last needed
+    used: float = 0.0  # when it was last used
 
 
 class Sessions:
@@ -64,7 +64,7 @@ class Sessions:
         return self._new(caller, ask=True)
 
     def invite(self) -> str:
-        """Return the token of a session whose first question is asked when its link is opened."""
+        """Return the token of a new session whose first question is asked when its link is opened."""
         return self._new(None, ask=False)
 
     def _new(self, caller: Hashable, *, ask: bool) -> str:
@@ -83,8 +83,8 @@ class Sessions:
     def session(self, token: str, caller: Hashable = None) -> Iterator[Session]:
         """Yield a person's session to one thread at a time; everything it records is stored immediately.
 
-        ``caller`` is whose turn it takes to compute, if not the person's own. A MissingError is raised for a token that
-        does not exist, a TurnError if another process wrote at the same time.
+        ``caller`` is who takes turns in the compute queue, by default the person. A MissingError is raised for an unknown
+        token, a TurnError if another process wrote at the same time.
         """
         if not NAME.fullmatch(token):
             raise missing(self.study.name, token[:40])
@@ -103,12 +103,12 @@ class Sessions:
                 raise
             finally:
                 if session is not None:
-                    session.keep = nowhere  # a session that referred to itself would stay in memory for ever
-                self._settle(entry)
+                    session.keep = nowhere  # break the reference cycle, so that a dropped session is freed
+                self._drop_if_changed(entry)
 
     @staticmethod
-    def _settle(entry: _Live) -> None:
-        """Drop a session that differs from the store: what is only in memory never happened."""
+    def _drop_if_changed(entry: _Live) -> None:
+        """Drop a session that differs from the store, since only what is stored counts."""
         if entry.session is None or entry.stored != len(entry.session.events):
             entry.session, entry.stored = None, 0
 
@@ -119,7 +119,7 @@ class Sessions:
         try:
             self.store.append(self.study.name, entry.token, new, after=entry.stored)
         except ConflictError:
-            # Another process wrote first: an answer is too late; a question that was only shown will be shown again.
+            # Another process wrote first: an answer is too late; a question only shown is shown again.
             if not ACTIONS.isdisjoint(event["event"] for event in new):
                 raise TurnError("this question has already been answered") from None
             return
@@ -132,18 +132,18 @@ class Sessions:
         return self.store.read(self.study.name, token)
 
     def do(self, token: str, work: Callable[[Session], Result], caller: Hashable = None) -> Result:
-        """Return the result of ``work(session)``; what it recorded is durable by then."""
+        """Return the result of ``work(session)`` once everything it recorded is durable."""
         with self.session(token, caller) as session:
             return work(session)
 
     def at_once(
         self, token: str, turn: int | None, work: Callable[[Session], Result], quick: Callable[[Session], bool]
     ) -> tuple[Result, Future[None] | None] | None:
-        """Do work that is quick without ever blocking, so that an event loop can call this; return None if it would block.
+        """Do quick work without ever blocking, so that an event loop can call this; return None if it would block.
 
         Otherwise return the result and, if events were recorded, a future that is done once they are durable: send no
-        reply before. Until then the session stays locked. In a store shared by several processes, a session counts as up
-        to date if it has reached ``turn``, the turn that the person has reached.
+        reply before that. Until then the session stays locked. In a store shared by several processes, a session counts
+        as up to date if it has reached ``turn``, the person's turn.
         """
         entry, later = self._live.get(token), getattr(self.store, "append_later", None)
         if entry is None or later is None or not entry.lock.acquire(blocking=False):
@@ -171,21 +171,21 @@ class Sessions:
             raise
         finally:
             if held:
-                self._settle(entry)
+                self._drop_if_changed(entry)
                 entry.lock.release()
 
     def _saved(self, entry: _Live, session: Session, done: Future[None]) -> None:
         if done.exception() is None:
             entry.stored = len(session.events)
-        self._settle(entry)
+        self._drop_if_changed(entry)
         entry.lock.release()
 
     def answer(self, token: str, turn: int, reply: Answer | None) -> None:
-        """Take an answer (None: skipped) to the question of a turn; it is durable when this returns."""
+        """Record the answer (None: skipped) to the question of a turn; it is durable when this returns."""
         self.do(token, lambda session: session.tell(turn, reply))
 
     def undo(self, token: str, number: int | None = None, turn: int | None = None) -> None:
-        """Take back the last answer, or one by its number; that is durable when this returns."""
+        """Take back the last answer, or the one with this number; this is durable when it returns."""
         self.do(token, lambda session: session.undo(number, turn=turn))
 
     def _entry(self, token: str) -> _Live:
@@ -197,7 +197,7 @@ class Sessions:
             for other in self._live.values():  # least recently used first
                 if len(drop) >= most and other.used > entry.used - REST:
                     break
-                if not other.lock.locked():  # one that is in use stays
+                if not other.lock.locked():  # not in use
                     drop.append(other.token)
             for other_token in drop:
                 del self._live[other_token]
@@ -208,13 +208,13 @@ class Sessions:
         self._live.move_to_end(entry.token)
 
     def _current(self, entry: _Live) -> Session:
-        """Return the session as the store has it."""
+        """Return the session, brought up to date with the store."""
         if entry.session is None:
             try:
                 events = self.store.read(self.study.name, entry.token)
             except BaseException:
                 with self._lock:
-                    self._live.pop(entry.token, None)  # guessed tokens fill no memory
+                    self._live.pop(entry.token, None)  # guessed tokens must not fill the memory
                 raise
             entry.session = Session.resume(self.problem, events, checks=self.study.checks)
             entry.stored = len(events)

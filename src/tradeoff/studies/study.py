@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
 FORMAT = "tradeoff-study/1"
-FOLDER = "studies"  # where the store keeps them; each study's people are in a folder of its own
+FOLDER = "studies"  # in the store; the participants of each study have a folder of their own
 TEXTS = ("title", "welcome", "question", "thanks")
 LONGEST_TEXT = 20_000
 LARGEST_PROBLEM = 48 << 20  # bytes, in the store
@@ -33,15 +33,15 @@ class Study:
     """Everything that is the same for all participants."""
 
     name: str
-    problem: str  # what it was called when the study was made
+    problem: str  # its name when the study was created
     fingerprint: str
-    source: Mapping[str, Any] = field(default_factory=dict)  # where it came from: "name" and "options" of load
+    source: Mapping[str, Any] = field(default_factory=dict)  # the "name" and "options" it was loaded with
     strategy: str = "careful"
     settings: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     checks: bool = True
-    open: bool = True  # whether anyone can begin, or only people with a link
+    open: bool = True  # whether anyone can take part, or only people with a link
     admin: str = ""  # the secret in the address of the admin page
     created: str = ""
     sharing: bool = True  # whether people can make a link to their result for others
@@ -84,16 +84,16 @@ class Study:
         return {"strategy": self.strategy, **settings}
 
     def sides(self, token: str) -> int:
-        """Return the seed that decides which alternative a person sees first; it depends on the token alone."""
+        """Return the seed that decides which alternative a person sees first; it depends only on the token."""
         return int.from_bytes(hashlib.sha256(f"{self.seed}/{token}".encode()).digest()[:4], "big")
 
     # --- keeping ------------------------------------------------------------------------------------------------------
 
     def keep(self, store: Store, problem: AnyProblem) -> None:
-        """Write the study to the store, with its problem; raise an ArgumentError if there is one of that name.
+        """Write the study and its problem to the store; raise an ArgumentError if a study of that name exists.
 
-        What cannot be written to a file, an optimiser or a very large model, is read again from where it came from, or
-        must be named again where that is a program.
+        A problem that cannot be stored (an optimiser or a very large model) is loaded again from its source, or must be
+        named again if its source is a program.
         """
         fields = asdict(self)
         if self.sharing:  # as ever: earlier versions, which do not know the field, read what they wrote themselves
@@ -140,11 +140,11 @@ class Study:
 
     @staticmethod
     def problem_of(store: Store, name: str, named: AnyProblem | None = None) -> AnyProblem:
-        """Return the problem of a study: the one that you have ``named``, the one kept with it, or its file read again.
+        """Return the problem of a study: the ``named`` one, the one stored with it, or its file read again.
 
-        A store may come from a stranger, so nothing in it is ever imported or called: a problem made by a program (such as
-        ``python:...``) must be named, on the command line or here. Whatever it is, it must be the one the study was made
-        with.
+        A store may come from a stranger, so nothing it names is ever imported or called: a problem made by a program (such
+        as ``python:...``) must be named, on the command line or here. In every case, it must be the problem that the study
+        was created with.
         """
         from tradeoff.sources import load, runs_code
 
@@ -174,7 +174,7 @@ class Study:
         return problem
 
 
-# The type of every field, as JSON has it.
+# The type of every field in JSON.
 KINDS: dict[str, type] = {
     **dict.fromkeys(("name", "problem", "fingerprint", "strategy", "admin", "created"), str),
     **dict.fromkeys(("source", "settings", "texts"), dict),
@@ -184,7 +184,7 @@ KINDS: dict[str, type] = {
 
 
 def _kept_problem(event: Mapping[str, Any], study: Study) -> AnyProblem:
-    """Return the problem that was kept with a study."""
+    """Return the problem that was stored with a study."""
     from tradeoff.sources import load
 
     try:
@@ -236,7 +236,7 @@ def check_texts(texts: Mapping[str, Any]) -> None:
         if key not in TEXTS:
             raise ArgumentError(f"a study has no text called {key!r:.60}; there are {', '.join(TEXTS)}")
         if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-            raise ArgumentError(f"the text {key!r} must be a text of at most {LONGEST_TEXT:,} characters")
+            raise ArgumentError(f"the text {key!r} must be a string of at most {LONGEST_TEXT:,} characters")
 
 
 def new_token() -> str:

@@ -105,6 +105,7 @@ def ask(
     d           details: both alternatives in full
     ?           help
     q           quit, with the best plan so far; --log and --resume keep every answer
+    r, w, i     at the end: the ranking, why not another one, what if something mattered more
 
     On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin; the end of the
     input is the same as q.

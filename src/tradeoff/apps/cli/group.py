@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from tradeoff.apps.cli.rank import LOG, LOG_HELP, interview_of
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, json_option, problem_argument
 
 if TYPE_CHECKING:
-    from tradeoff.interview import Interview
+    from tradeoff.decisions.groups import Group
     from tradeoff.problem import Presentable
 
 menu_option = click.option(
@@ -44,26 +43,19 @@ def group(source: Source, logs: tuple[Path, ...], menu: int, within: float | Non
     The plan with the most for all on average, the fairest (with which the person who keeps least keeps most), and a menu in
     which everybody finds something. For each person it says what choosing together costs.
     """
+    from tradeoff.decisions.groups import group as people_of
+
     loaded = source.read()
     interviews = [interview_of(loaded, path) for path in logs]
     names = [path.stem for path in logs]
     names = names if len(set(names)) == len(names) else [str(path) for path in logs]
-    tell_group(loaded, interviews, names, menu, within, as_json)
+    tell_group(loaded, people_of(interviews, names), menu, within, as_json)
 
 
-def tell_group(
-    problem: Presentable,
-    interviews: Sequence[Interview],
-    names: Sequence[str],
-    menu: int,
-    within: float | None,
-    as_json: bool,
-) -> None:
+def tell_group(problem: Presentable, people: Group, menu: int, within: float | None, as_json: bool) -> None:
     """Print the choices of a group."""
-    from tradeoff.decisions.groups import group as people_of
     from tradeoff.presentation.groups import choices_of, group_data, group_words
 
-    people = people_of(interviews, names)
     with working("Comparing ..."):
         choices = choices_of(people, problem, menu, within)
     if as_json:

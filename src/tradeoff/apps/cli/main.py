@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tradeoff.apps.cli.ask import ask
+from tradeoff.apps.cli.compile import compile_
 from tradeoff.apps.cli.explain import explain
 from tradeoff.apps.cli.group import group
 from tradeoff.apps.cli.output import INTERRUPTED, INVALID, STORAGE, USAGE, emit, fail, working
@@ -62,10 +63,11 @@ def main() -> None:
     tradeoff explain commute --weights time=3         the same plan as a few stories
     tradeoff check my-problem.toml                    find mistakes in a problem file
     tradeoff simulate commute --users 1000 ...        ask many simulated people
+    tradeoff compile commute -o compiled.npz          solve once, so that asking solves nothing
     """
 
 
-for command in (ask, explain, group, plot, rank, report, serve, simulate, study):
+for command in (ask, compile_, explain, group, plot, rank, report, serve, simulate, study):
     main.add_command(command)
 
 

@@ -271,29 +271,19 @@ def group(name: str, store: str, menu: int, within: float | None, as_json: bool,
     People are called by their numbers, in the order in which they began.
     """
     from tradeoff.apps.cli.group import tell_group
-    from tradeoff.errors import ArgumentError
-    from tradeoff.interview import Interview
-    from tradeoff.log import fold
-    from tradeoff.stores import DamagedError, open_store
+    from tradeoff.stores import open_store
     from tradeoff.studies import Study
+    from tradeoff.studies.together import finished_people
 
     named = None if source is None else source.read()
     with open_store(store, write=False) as opened:
-        made = Study.read(opened, name)
-        problem = Study.problem_of(opened, made.name, named)
-        logs = list(opened.logs(name).values())
-    finished = {
-        f"person {number}": log
-        for number, log in enumerate(logs, start=1)
-        if not isinstance(log, DamagedError) and fold(log).ended is not None
-    }
-    if not finished:
-        raise ArgumentError(f"nobody has finished the study {name!r} yet; {len(logs):,} have begun")
-    left_out = len(logs) - len(finished)
+        problem = Study.problem_of(opened, Study.read(opened, name).name, named)
+        logs = opened.logs(name)
+    people = finished_people(problem, logs)
+    left_out = len(logs) - len(people.names)
     if left_out:
         click.echo(f"note: {left_out:,} of {len(logs):,} have not finished, and are left out", err=True)
-    interviews = [Interview.loaded(problem, log) for log in finished.values()]
-    tell_group(problem, interviews, list(finished), menu, within, as_json)
+    tell_group(problem, people, menu, within, as_json)
 
 
 @study.command()

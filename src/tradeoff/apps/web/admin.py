@@ -14,11 +14,15 @@ from tradeoff.apps.web import views
 from tradeoff.apps.web.pages import form, whole
 from tradeoff.apps.web.progress import Person, Progress
 from tradeoff.apps.web.threads import aside
+from tradeoff.errors import ArgumentError
+from tradeoff.presentation.groups import choices_of, group_words
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Sessions
 from tradeoff.studies.export import FORMATS, Format, files_of, zip_bytes
+from tradeoff.studies.together import finished_people
 
 MOST_LINKS = 1_000
+MENU = 2  # plans
 
 
 class Overview:
@@ -56,6 +60,7 @@ class Overview:
         participants = [_participant(i, one) for i, one in enumerate(people, start=1) if not one.damage]
         unreadable = [(i, one.damage) for i, one in enumerate(people, start=1) if one.damage]
         exports = [(f"everything as {format}", f"{here}/export.zip?format={format}") for format in FORMATS]
+        exports.append(("one choice for all", f"{here}/together"))
         view = views.admin_view(study=shown, participants=participants, exports=exports, unreadable=unreadable)
         return views.render(
             "admin.html", **view, links_action=f"{here}/links", version=version, version_address=f"{here}/version"
@@ -109,6 +114,28 @@ async def export(request: Request) -> Response:
     return Response(data, media_type="application/zip", headers=disposition)
 
 
+async def together(request: Request) -> Response:
+    """Show one choice for everybody who has finished, and what it costs each."""
+    sessions, problem = _checked(request)
+    return HTMLResponse(await aside(together_page, sessions, problem))
+
+
+def together_page(sessions: Sessions, problem: AnyProblem) -> str:
+    """Return the page with one choice for all."""
+    logs = sessions.store.logs(sessions.study.name)
+    told, refused = None, ""
+    try:
+        people = finished_people(problem, logs)
+        with sessions.queue.slot("together"):
+            told = group_words(problem, people, choices_of(people, problem, MENU, None))
+    except ArgumentError as error:
+        refused = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    back = f"/admin/{sessions.study.admin}"
+    return views.render(
+        "together.html", title=sessions.study.name, told=told, total=len(logs), refused=refused, back=back
+    )
+
+
 def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
     return zip_bytes(files_of(sessions.study, problem, sessions.store.logs(sessions.study.name), format))
 
@@ -127,4 +154,5 @@ routes = [
     Route("/admin/{secret}/version", version),
     Route("/admin/{secret}/links", links, methods=["POST"]),
     Route("/admin/{secret}/export.zip", export),
+    Route("/admin/{secret}/together", together),
 ]

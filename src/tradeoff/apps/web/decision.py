@@ -22,7 +22,7 @@ from tradeoff.model import Vector
 from tradeoff.presentation.pareto import Picture, pareto_picture
 from tradeoff.presentation.ranking import RankingTable, WhyNot, ordinals, ranking_table, why_not_words
 from tradeoff.presentation.text import clipped, one_line
-from tradeoff.presentation.weighing import Weighing, weighing
+from tradeoff.presentation.weighing import MOST_KINDS, Weighing, weighing
 from tradeoff.problem import Presentable
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import shares_of
@@ -93,7 +93,8 @@ def ranking_for(problem: Presentable, interview: Interview) -> Ranking:
 def decision(problem: Presentable, interview: Interview, query: Mapping[str, str], shared: str = "") -> Decision:
     """Return the part of a result page; ``query`` says what is asked about and what is tried.
 
-    ``why`` is a name, ``w0``, ``w1``, ... are weights and ``l0``, ``l1``, ... limits of the objectives that can be changed.
+    ``why`` is a name, ``w0``, ``w1``, ... are weights and ``l0``, ``l1``, ... limits of the objectives that can be changed,
+    and ``f0``, ``f1``, ... what is wanted of kinds such as colours.
     """
     known, numbers = _known_of(problem, interview), ordinals(interview)
     table = ranking_table(problem, known.ranked, numbers)
@@ -120,6 +121,7 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
             table.rows[0].name,
             _tried(problem, interview, query),
             _limits(problem, query),
+            _wanted(query),
         ),
         shared=shared,
     )
@@ -154,3 +156,9 @@ def _limits(problem: Presentable, query: Mapping[str, str]) -> dict[int, float]:
             if math.isfinite(limit):
                 found[j] = limit
     return found
+
+
+def _wanted(query: Mapping[str, str]) -> dict[int, int]:
+    """Return which texts are wanted of which kinds, by their numbers."""
+    given = {i: query.get(f"f{i}", "") for i in range(MOST_KINDS)}
+    return {i: int(text) for i, text in given.items() if text.isascii() and text.isdigit() and len(text) < 3}

@@ -1,1 +1,1 @@
-"""Models of model checkers."""
+"""Read the models of probabilistic model checkers."""

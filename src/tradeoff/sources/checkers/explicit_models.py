@@ -1,4 +1,4 @@
-"""From the arrays that model checkers keep (states own choices, choices own branches) to a Markov decision process."""
+"""Turn a model checker's arrays (states have choices, choices have branches) into a Markov decision process."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real
 
 Mask = NDArray[np.bool_]
 
-# Why a kind of model is refused.
+# Kinds of model that are refused, and why.
 REFUSED = {
     "ctmc": "time is continuous in a CTMC: there are no steps to plan",
     "ma": "time is continuous in a Markov automaton: there are no steps to plan",
     "pta": "time is continuous in a timed automaton: there are no steps to plan",
-    "pomdp": "states cannot be seen in a POMDP, so that a plan by states cannot be followed",
-    "game": "several players decide in a game, and a plan is for one person",
-    "interval": "probabilities are intervals there, so that no plan has a definite value",
-    "parametric": "probabilities have parameters there, so that no plan has a definite value",
+    "pomdp": "states are hidden in a POMDP, so a plan that depends on the state cannot be followed",
+    "game": "several players decide in a game, but a plan is for one person",
+    "interval": "the probabilities are intervals, so no plan has a definite value",
+    "parametric": "the probabilities have parameters, so no plan has a definite value",
 }
 
 
 @dataclass(frozen=True)
 class Rewards:
-    """One reward structure: what states, choices and branches earn; None where there is nothing of that kind."""
+    """One reward structure: the rewards of states, choices and branches, each None if there are none."""
 
     states: Vector | None = None
     choices: Vector | None = None
@@ -43,7 +43,7 @@ class Rewards:
 
 @dataclass(frozen=True)
 class ExplicitModel:
-    """A model as its arrays: state s owns choices ``state_ptr[s]:state_ptr[s + 1]``, choices own branches likewise."""
+    """A model as arrays: state s has the choices ``state_ptr[s]:state_ptr[s + 1]``; likewise the branches of a choice."""
 
     state_ptr: Int
     choice_ptr: Int
@@ -51,11 +51,11 @@ class ExplicitModel:
     probability: Vector
     initial: Mask
     states: Sequence[str]
-    action: Int  # of each choice, a position in action_names
+    action: Int  # for each choice, an index into action_names
     action_names: Sequence[str]  # "" where a choice has no label
     objectives: Sequence[Objective]
-    rewards: Sequence[Rewards]  # one for each objective
-    labels: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)  # packed, a bit for each state
+    rewards: Sequence[Rewards]  # one per objective
+    labels: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)  # packed, one bit per state
     notes: Sequence[str] = ()
 
     def having(self, label: str) -> Mask:
@@ -65,11 +65,11 @@ class ExplicitModel:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What is asked of a model, from the command line or from Python; checked, and turned into what it stands for.
+    """Options for reading a model, from the command line or from Python; they are checked and parsed on creation.
 
-    ``horizon`` is the number of steps to plan for. ``objectives`` says which reward structures count and whether less or
-    more is better (``time:min,gain:max``). ``start`` and ``ends`` name states or labels; ``start=uniform`` makes all
-    initial states equally likely. ``renormalise`` scales probabilities that do not sum to 1.
+    ``horizon`` is the number of steps to plan for. ``objectives`` selects reward structures and says whether less or
+    more of each is better (``time:min,gain:max``). ``start`` and ``ends`` name states or labels; ``start=uniform`` makes
+    all initial states equally likely. ``renormalise`` scales probabilities that do not sum to 1.
     """
 
     horizon: Any = None
@@ -81,8 +81,8 @@ class ModelOptions:
     def __post_init__(self) -> None:
         if self.horizon is None:
             raise ArgumentError(
-                "the model does not set a number of steps, which a plan needs; give it with "
-                "horizon=20 (on the command line: --with horizon=20)"
+                "a plan needs a number of steps, and the model does not set one; give it with horizon=20 "
+                "(on the command line: --with horizon=20)"
             )
         object.__setattr__(self, "horizon", whole("horizon", self.horizon))
         object.__setattr__(self, "renormalise", flag("renormalise", self.renormalise))
@@ -91,7 +91,7 @@ class ModelOptions:
 
 
 def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[Objective], list[str]]:
-    """Return the reward structures that are objectives, and a note where their direction is an assumption."""
+    """Return the objectives, and a note naming those whose direction was assumed."""
     if not names:
         raise ProblemError("it has no reward structures, so there is nothing to choose between; add some")
     goals: Goals = dict.fromkeys(names) if asked is None else asked
@@ -110,7 +110,7 @@ def chosen_objectives(names: Sequence[str], asked: Goals | None) -> tuple[list[O
 
 
 def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
-    """Return the MDP of a model; a state's reward is earned on leaving it, at each step, as model checkers do."""
+    """Return the MDP of a model. As in model checkers, a state's reward is earned at each step that leaves the state."""
     k, count = len(model.objectives), len(model.states)
     check_length(options.horizon, len(model.target))
     check_model_fits(count, len(model.action), len(model.target), k, options.horizon, False)
@@ -123,7 +123,7 @@ def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
 
     ended, notes = _ended(model, options, _idle(model, state, choice, earned, extra))
     if np.all((ended | (np.diff(model.state_ptr) == 0))[start > 0]):
-        raise ProblemError("nothing can be earned from the start, so there is nothing to choose; check the start")
+        raise ProblemError("no reward can be earned from the start, so there is nothing to choose; check the start")
 
     kept = ~ended[state]
     action, action_names = _actions(model.action[kept], state[kept], model.action_names)
@@ -149,14 +149,14 @@ def to_mdp(model: ExplicitModel, options: ModelOptions, **texts: Any) -> MDP:
 
 
 def _ended(model: ExplicitModel, options: ModelOptions, idle: Mask) -> tuple[Mask, list[str]]:
-    """Return which states are ends, because nothing happens there or because it was asked for, and notes about them."""
+    """Return which states are ends (nothing happens there, or the options say so), and notes about them."""
     ended, notes = np.zeros(len(model.states), dtype=bool), []
     for name in () if options.ends is None else _names(options.ends):
         ended |= _states_called(name, model, "ends")
     if options.ends is not None:
-        notes.append(f"states that are ends of the plan because it was asked for: {ended.sum():,}")
+        notes.append(f"states that end the plan because the option ends names them: {ended.sum():,}")
     if idle.any():
-        notes.append(f"states that only lead to themselves and earn nothing are ends of the plan: {idle.sum():,}")
+        notes.append(f"states that end the plan because they only lead to themselves and earn nothing: {idle.sum():,}")
     return ended | idle, notes
 
 
@@ -164,9 +164,9 @@ def _ended(model: ExplicitModel, options: ModelOptions, idle: Mask) -> tuple[Mas
 
 
 def _choice_rewards(model: ExplicitModel, state: Int) -> Matrix:
-    """Return what each choice earns of each objective, its state's reward included [C, k]."""
+    """Return the reward of each choice for each objective, including its state's reward [C, k]."""
     total = np.zeros((len(state), len(model.rewards)))
-    with np.errstate(over="ignore"):  # what is too large to be added up is refused with its place
+    with np.errstate(over="ignore"):  # overflow is refused later, by an error that names the state
         for column, rewards in zip(total.T, model.rewards, strict=True):
             if rewards.states is not None:
                 column += rewards.states[state]
@@ -176,7 +176,7 @@ def _choice_rewards(model: ExplicitModel, state: Int) -> Matrix:
 
 
 def _branch_rewards(model: ExplicitModel) -> Matrix | None:
-    """Return what each branch earns beside its choice [B, k], or None where branches earn nothing of their own."""
+    """Return the reward of each branch in addition to its choice's [B, k], or None if branches have no rewards."""
     if all(rewards.branches is None for rewards in model.rewards):
         return None
     columns = [np.zeros(len(model.target)) if r.branches is None else r.branches for r in model.rewards]
@@ -196,13 +196,13 @@ def _check_choices(model: ExplicitModel, state: Int, branches: Int) -> None:
         found = np.flatnonzero(stuck & (rewards.states != 0))
         if len(found):
             raise ProblemError(
-                f"state {model.states[found[0]]!r} has no choices, but earns {objective.name!r}, and it is not said for "
-                "how long; give it a choice that leads to itself, or no reward"
+                f"state {model.states[found[0]]!r} has no choices but earns {objective.name!r}, and the model does not say "
+                "for how long; give it a choice that leads to itself, or no reward"
             )
 
 
 def _idle(model: ExplicitModel, state: Int, choice: Int, earned: Matrix, extra: Matrix | None) -> Mask:
-    """Return which states have choices, all of which surely lead back to the state and earn nothing."""
+    """Return which states have choices that all lead back to the state with certainty and earn nothing."""
     moving = (model.target != state[choice]) | (model.probability != 1)
     if extra is not None:
         moving |= np.any(extra != 0, axis=1)
@@ -217,7 +217,7 @@ def _idle(model: ExplicitModel, state: Int, choice: Int, earned: Matrix, extra: 
 
 
 def _actions(labels: Int, state: Int, texts: Sequence[str]) -> tuple[Int, tuple[str, ...]]:
-    """Return the action of each choice and the names of actions; choices of one state that share a label are numbered.
+    """Return the action of each choice and the names of actions; choices of a state with the same label are numbered.
 
     >>> _actions(np.array([1, 0, 0]), np.array([7, 7, 7]), ["", "go"])
     (array([2, 0, 1]), ('choice 1', 'choice 2', 'go'))
@@ -230,7 +230,7 @@ def _actions(labels: Int, state: Int, texts: Sequence[str]) -> tuple[Int, tuple[
     size = np.diff(np.append(begin, len(order)))
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order)) - np.repeat(begin, size) + 1
-    number[order[np.repeat(size == 1, size)]] = 0  # the only one of its label
+    number[order[np.repeat(size == 1, size)]] = 0  # the only choice with its label
     base = int(number.max(initial=0)) + 1
     keys, action = np.unique(labels * base + number, return_inverse=True)
     names: dict[str, None] = {}
@@ -244,17 +244,17 @@ def _actions(labels: Int, state: Int, texts: Sequence[str]) -> tuple[Int, tuple[
 
 
 def _names(value: object) -> list[str]:
-    """Return the names in a list or a text; a text with "=" is one state, whose name may have commas: x=3, y=1."""
+    """Return the names in a list or a string; a string with "=" is one state, whose name may have commas: x=3, y=1."""
     return [value] if isinstance(value, str) and "=" in value else listed("ends", value)
 
 
 def _parts(name: str) -> list[str]:
-    """Return the parts of a name, whose order does not matter: x=3, y=1."""
+    """Return the parts of a name such as x=3, y=1 in a fixed order, since their order does not matter."""
     return sorted(part.strip() for part in name.split(","))
 
 
 def _states_called(name: str, model: ExplicitModel, option: str) -> Mask:
-    """Return the states with this label, or the one state of this name."""
+    """Return the states with this label, or the single state with this name."""
     if name in model.labels:
         return model.having(name)
     mask = np.zeros(len(model.states), dtype=bool)
@@ -265,13 +265,13 @@ def _states_called(name: str, model: ExplicitModel, option: str) -> Mask:
             return mask
     labels = listing(model.labels, 12) or "none"
     raise ArgumentError(
-        f"{option} is {shortened(name)}, which is neither a label nor a state of the model; its labels are {labels}, its "
-        f"states are called like {model.states[0]!r}"
+        f"{option} is {shortened(name)}, which is neither a label nor a state of the model; its labels are {labels}; "
+        f"its states have names like {model.states[0]!r}"
     )
 
 
 def _start(model: ExplicitModel, given: object) -> Vector:
-    """Return the start distribution: what was asked for, or the model's one initial state."""
+    """Return the start distribution: the option's, or the model's only initial state."""
     if isinstance(given, Mapping):
         chances = np.zeros(len(model.states))
         for name, chance in given.items():
@@ -284,11 +284,11 @@ def _start(model: ExplicitModel, given: object) -> Vector:
     mask = model.initial if given is None or uniform else _states_called(str(given), model, "start")
     count = int(mask.sum())
     if count == 0:
-        raise ProblemError("no state is initial; say where plans begin with start=NAME, a state or a label")
+        raise ProblemError("no state is initial; say where plans begin with start=NAME, naming a state or a label")
     if count > 1 and not uniform:
         raise ProblemError(
-            f"there are {count:,} states to begin in ({_some(model.states, mask)}), and it is not said how likely each is; "
-            "say start=NAME for one of them, or start=uniform where all initial states are equally likely"
+            f"there are {count:,} initial states ({_some(model.states, mask)}), and the model does not say how likely each "
+            "is; give start=NAME for one of them, or start=uniform if they are equally likely"
         )
     return mask / count
 

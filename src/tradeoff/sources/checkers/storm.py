@@ -1,6 +1,6 @@
-"""Models of model checkers, read by Storm: PRISM and JANI programs, DRN files, and .tra files with others beside them.
+"""Models read by Storm: PRISM and JANI programs, DRN files, and .tra files with the files beside them.
 
-Storm builds the model and writes it as a UMB file, which is then read like any other.
+Storm builds the model and writes it as a UMB file, which is then read like any other UMB file.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from tradeoff.sources.progress import report
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 LARGEST_FILE = 1 << 30
-# What Storm may use unless TRADEOFF_SECONDS and TRADEOFF_MEMORY say otherwise: for any file, and for its size.
-SECONDS = 8  # of computing; enough for a million states
+# What Storm may use unless TRADEOFF_SECONDS and TRADEOFF_MEMORY say otherwise: a base amount, plus more for large files.
+SECONDS = 8  # of processor time; enough for a million states
 BYTES_PER_SECOND = 1 << 20
 MEMORY = 2 * GIB
 BYTES_PER_BYTE = 20
-LEAST_MEMORY = 256 << 20  # Storm itself takes some
-WAITING = 60  # times the seconds of computing: a worker that takes so long by the clock hangs
+LEAST_MEMORY = 256 << 20  # Storm itself needs some
+WAITING = 60  # a worker that runs this many times its processor time by the clock is stuck
 KINDS = {"ctmdp": "ctmc", "smg": "game", "csg": "game", "tsg": "game", "popta": "pta", "ha": "pta", "sha": "pta"}
 REWARD_FILES = {".srew": "state_rewards", ".trew": "transition_rewards"}
 
 
 @dataclass(frozen=True)
 class ProgramOptions(ModelOptions):
-    """What is asked of a program; ``constants`` gives values to those that it leaves open (``N=3,p=0.5``)."""
+    """Options for reading a program; ``constants`` sets the constants it leaves undefined (``N=3,p=0.5``)."""
 
     constants: object = None
 
@@ -68,8 +68,8 @@ def read_drn(path: Path, options: ModelOptions) -> MDP:
 def read_explicit(path: Path, options: ModelOptions) -> MDP:
     """Return the MDP of a .tra file and the files beside it.
 
-    Beside ``robot.tra`` are the labels ``robot.lab`` and the rewards: ``robot.time.srew`` (of states) and
-    ``robot.time.trew`` (of transitions) make the objective "time", ``robot.srew`` and ``robot.trew`` "reward".
+    For ``robot.tra`` these are the labels ``robot.lab`` and the rewards: ``robot.time.srew`` (of states) and
+    ``robot.time.trew`` (of transitions) define the objective "time", ``robot.srew`` and ``robot.trew`` "reward".
     """
     labels = path.with_suffix(".lab")
     if not labels.is_file():
@@ -79,7 +79,7 @@ def read_explicit(path: Path, options: ModelOptions) -> MDP:
 
 
 def _reward_files(path: Path) -> dict[str, dict[str, str]]:
-    """Return the files of rewards beside a .tra file, by the name of the objective and what earns."""
+    """Return the reward files beside a .tra file, by objective and by what earns the reward (states or transitions)."""
     found: dict[str, dict[str, str]] = {}
     for file in sorted(path.parent.iterdir()):
         begins, _, name = file.stem.partition(path.stem)
@@ -94,7 +94,7 @@ def _reward_files(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _constants(given: object) -> dict[str, str]:
-    """Return the values of constants, as a mapping or a text such as ``N=3,p=0.5``."""
+    """Return the values of constants, given as a mapping or a string such as ``N=3,p=0.5``."""
     if given is None:
         return {}
     pairs = [f"{name}={value}" for name, value in given.items()] if isinstance(given, Mapping) else given
@@ -110,7 +110,7 @@ def _constants(given: object) -> dict[str, str]:
 
 
 def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
-    """Have Storm build the model, and return it as an MDP."""
+    """Let Storm build the model, and return it as an MDP."""
     if find_spec("stormpy") is None:
         library("stormpy", "checker", f"reading {path.name}")
     if path.stat().st_size > LARGEST_FILE:
@@ -125,7 +125,7 @@ def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
         code, errors = _run_worker(json.dumps(whole), path.name, seconds)
         try:
             answer = json.loads(said.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):  # it was ended before or while it wrote
+        except (FileNotFoundError, ValueError):  # the worker ended before it finished writing
             raise ProblemError(f"{path}: {_ending(code, errors, seconds, memory)}") from None
         if answer.get("memory"):
             raise TooLargeError(f"{path}: {_too_large(memory)}")
@@ -134,7 +134,7 @@ def _read(path: Path, task: dict[str, Any], options: ModelOptions) -> MDP:
 
 
 def _budget(size: int) -> tuple[int, int]:
-    """Return the seconds of computing and the bytes of memory that Storm may use for a file of this size."""
+    """Return the seconds of processor time and the bytes of memory that Storm may use for a file of this size."""
     seconds = math.ceil(seconds_limit(SECONDS + size // BYTES_PER_SECOND))
     memory = memory_limit()
     if "TRADEOFF_MEMORY" not in os.environ:
@@ -143,8 +143,8 @@ def _budget(size: int) -> tuple[int, int]:
 
 
 def _run_worker(task: str, name: str, seconds: int) -> tuple[int, str]:
-    """Return the exit status of the worker and what it wrote to its standard error; it never outlives this call."""
-    # -P: the folder of the worker is not a place to import from.
+    """Run the worker, which never outlives this call; return its exit status and its standard error."""
+    # -P: do not import from the worker's folder.
     command = [sys.executable, "-P", str(WORKER)]
     with subprocess.Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, text=True, errors="replace") as worker:
         given: str | None = task
@@ -168,23 +168,23 @@ def _run_worker(task: str, name: str, seconds: int) -> tuple[int, str]:
 
 def _too_large(memory: int) -> str:
     return (
-        f"Storm needs more than {memory / GIB:.3g} GiB of memory for it; make the model smaller, or allow more through "
-        "the environment variable TRADEOFF_MEMORY (in GiB)"
+        f"Storm needs more than {memory / GIB:.3g} GiB of memory for it; make the model smaller, or allow more with the "
+        "environment variable TRADEOFF_MEMORY (in GiB)"
     )
 
 
 def _ending(code: int, errors: str, seconds: int, memory: int) -> str:
-    """Return why a worker ended without an answer."""
+    """Return why a worker ended without a result."""
     if code == -signal.SIGXCPU:
         return (
-            f"Storm did not finish within {seconds} seconds of computing; make the model smaller, or allow more through the "
-            "environment variable TRADEOFF_SECONDS"
+            f"Storm did not finish within {seconds} seconds of processor time; make the model smaller, or allow more with "
+            "the environment variable TRADEOFF_SECONDS"
         )
     if "MemoryError" in errors:
         return _too_large(memory)
     if code < 0:
         return (
-            f"Storm could not read it, and was ended by signal {-code}; it may be nested too deeply, or need more than "
+            f"Storm could not read it: signal {-code} ended it; it may be nested too deeply, or need more than "
             f"{memory / GIB:.3g} GiB of memory (TRADEOFF_MEMORY allows more)"
         )
     last = errors.strip().splitlines()[-1:] or [f"it ended with {code}"]
@@ -192,19 +192,19 @@ def _ending(code: int, errors: str, seconds: int, memory: int) -> str:
 
 
 def _check_said(path: Path, said: Mapping[str, Any]) -> None:
-    """Raise an error if the worker could not build the model."""
+    """Raise an error if the worker reports that it could not build the model."""
     if "refused" in said:
         kind = KINDS.get(said["refused"], said["refused"])
-        raise ProblemError(f"{path}: {REFUSED.get(kind, f'a model of the kind {kind!r} cannot be planned with')}")
+        raise ProblemError(f"{path}: {REFUSED.get(kind, f'a model of the kind {kind!r} cannot be planned for')}")
     if said.get("unknown"):
         known = ", ".join(said["constants"]) or "none"
         raise ArgumentError(
-            f"the constant {said['unknown'][0]!r} is not one that {path.name} leaves open; those are: {known}"
+            f"{path.name} has no undefined constant {said['unknown'][0]!r}; its undefined constants are: {known}"
         )
     if said.get("missing"):
         missing = said["missing"]
         raise ArgumentError(
-            f"{path.name} leaves the constants {', '.join(missing)} open; give them values with "
+            f"{path.name} leaves the constants {', '.join(missing)} undefined; give them values with "
             f"constants={','.join(f'{name}=1' for name in missing)} (on the command line: --with constants=...)"
         )
     if "constant" in said:
@@ -214,7 +214,7 @@ def _check_said(path: Path, said: Mapping[str, Any]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a message of Storm in one line, without the name of its C++ class."""
+    """Return a message of Storm on one line, without the name of its C++ class."""
     name, colon, rest = text.partition(": ")
     words = " ".join((rest if colon and name.endswith("Exception") else text).split())
     for word, reason in (("interval", "interval"), ("parametric", "parametric")):

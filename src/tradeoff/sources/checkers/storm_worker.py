@@ -1,8 +1,8 @@
-"""A program that has Storm build a model and write it as a UMB file.
+"""A program that runs Storm to build a model and write it as a UMB file.
 
-Storm runs in a process of its own because it prints to the standard output, and because a malicious model can bring down
-the process that reads it. The task arrives as JSON on the standard input; the answer is written
-as JSON to the file that the task names. Only the standard library and stormpy are imported here.
+Storm runs in a separate process because it prints to standard output, and because a malicious model can crash the process
+that reads it. The task arrives as JSON on standard input; the result is written as JSON to the file that the task names.
+Only the standard library and stormpy are imported here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PLANNED = ("mdp", "dtmc")  # kinds of programs that are worth building
 
 
 def kind_of(program: Any) -> str:
-    """Return what kind of model a program is; stormpy has no names for the kinds that Storm added last."""
+    """Return the kind of model a program defines; stormpy has no names for Storm's newest kinds."""
     try:
         name: str = program.model_type.name
     except ValueError as error:
@@ -29,7 +29,7 @@ def kind_of(program: Any) -> str:
 
 
 def build_symbolic(storm: Any, task: dict[str, Any]) -> Any:
-    """Return the model of a PRISM or JANI program, or a dict that says why there is none."""
+    """Return the model of a PRISM or JANI program, or a dict saying why it cannot be built."""
     if task["kind"] == "prism":
         program = storm.parse_prism_program(task["path"], prism_compatibility=True)
     else:
@@ -52,7 +52,7 @@ def build_symbolic(storm: Any, task: dict[str, Any]) -> Any:
     options.set_build_all_labels(True)
     options.set_build_state_valuations(True)
     options.set_build_choice_labels(True)
-    options.set_add_out_of_bounds_state(True)  # Storm would take another value for one that is out of range
+    options.set_add_out_of_bounds_state(True)  # by default, Storm changes a value that is out of range
     model = storm.build_model(program, options=options)
     if "out_of_bounds" in model.labeling.get_labels():
         return {"error": "an update gives a variable a value outside its range; correct the update or the range"}
@@ -60,7 +60,7 @@ def build_symbolic(storm: Any, task: dict[str, Any]) -> Any:
 
 
 def build_explicit(storm: Any, task: dict[str, Any]) -> Any:
-    """Return the model of a .tra file, with a reward structure for each name that has files of rewards."""
+    """Return the model of a .tra file, with a reward structure for each name that has reward files."""
     model = storm.build_model_from_explicit(task["path"], task["labels"])
     for name, files in task["rewards"].items():  # Storm reads one reward structure at a time
         (rewards,) = storm.build_model_from_explicit(task["path"], task["labels"], **files).reward_models.values()
@@ -76,15 +76,15 @@ def build_drn(storm: Any, task: dict[str, Any]) -> Any:
 
 
 def stay_within(task: dict[str, Any]) -> None:
-    """Limit the memory and computing time of this process, and have it end with its parent, where the system can.
+    """Limit the memory and processor time of this process, and end it with its parent, where the system can do so.
 
-    The kernel keeps these limits: while Storm computes, no Python code runs here that could.
+    The kernel enforces the limits: while Storm computes, no Python code runs here that could.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         kill_with_parent = 1  # PR_SET_PDEATHSIG
         ctypes.CDLL(None).prctl(kill_with_parent, signal.SIGKILL)
-        if os.getppid() != task["parent"]:  # it ended before that
+        if os.getppid() != task["parent"]:  # the parent ended before the call above
             sys.exit(1)
     try:
         resource = import_module("resource")
@@ -92,17 +92,17 @@ def stay_within(task: dict[str, Any]) -> None:
         return
     wanted = {
         resource.RLIMIT_AS: (task["memory"], task["memory"]),
-        resource.RLIMIT_CPU: (task["seconds"], task["seconds"] + 2),  # SIGXCPU, and SIGKILL if that is survived
+        resource.RLIMIT_CPU: (task["seconds"], task["seconds"] + 2),  # SIGXCPU, then SIGKILL
         resource.RLIMIT_CORE: (0, 0),
     }
     for which, limits in wanted.items():
-        _, hard = resource.getrlimit(which)  # which must not be raised
+        _, hard = resource.getrlimit(which)  # the hard limit cannot be raised
         most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
         resource.setrlimit(which, tuple(min(limit, most) for limit in limits))
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
-    """Do the task and return what went wrong; an empty answer means that the model was written."""
+    """Do the task and return what went wrong; an empty result means that the model was written."""
     stay_within(task)
     storm = import_module("stormpy")
     storm.developer.set_log_level(storm.developer.LogLevel.OFF)
@@ -114,7 +114,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
         options = storm.io.UmbExportOptions()
         options.compression = storm.io.CompressionMode.NO_COMPRESSION
         storm.io.export_to_umb(model, task["umb"], options=options)
-    except (RuntimeError, UnicodeDecodeError) as error:  # the text that Storm quotes need not be text
+    except (RuntimeError, UnicodeDecodeError) as error:  # Storm may quote bytes that are not UTF-8
         return {"error": "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)}
     except MemoryError:
         return {"memory": True}

@@ -1,4 +1,4 @@
-"""UMB files (Unified Markov Binary), written by PRISM, Storm and Modest: a tar archive of raw arrays and an index."""
+"""Read UMB files (Unified Markov Binary), as written by PRISM, Storm and Modest: a tar archive of raw arrays and an index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tradeoff.sources.messages import shortened
 
 FORMATS = (0, 1)
 LARGEST_INDEX = 16 << 20
-TOO_DEEP = "brackets are nested too deeply to be the index of a model"
+TOO_DEEP = "brackets are nested too deeply for the index of a model"
 
 
 def read_umb(path: Path, options: ModelOptions) -> MDP:
@@ -39,7 +39,7 @@ def read_umb(path: Path, options: ModelOptions) -> MDP:
 
 
 def read_model(path: Path, options: ModelOptions, source: Path | None = None) -> MDP:
-    """Return the MDP in a UMB file that was made from ``source``, which messages name."""
+    """Return the MDP in a UMB file that was made from ``source``; error messages name the source."""
     source = source or path
     try:
         archive = Archive(path)
@@ -48,7 +48,7 @@ def read_model(path: Path, options: ModelOptions, source: Path | None = None) ->
         about = index.get("model-data", {})
         texts = {key: about[name] for key, name in (("title", "name"), ("about", "description")) if name in about}
         if not all(isinstance(text, str) for text in texts.values()):
-            raise ProblemError(f"index.json: model-data has {shortened(texts)} where texts are needed")
+            raise ProblemError(f"index.json: model-data has {shortened(texts)} where strings are needed")
         return to_mdp(model, options, name=source.stem, **texts)
     except RecursionError:
         raise ProblemError(f"{source}: {TOO_DEEP}") from None
@@ -71,7 +71,7 @@ def _index(archive: Archive) -> dict[str, Any]:
         raise ProblemError(f"index.json is not text: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ProblemError(f"index.json, line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
-    except ValueError:  # Python converts whole numbers of at most so many digits
+    except ValueError:  # Python limits the digits of an integer
         raise ProblemError("index.json: a whole number has far too many digits") from None
     check_characters(index, text)
     if not isinstance(index, dict):
@@ -100,7 +100,7 @@ def _count(system: Mapping[str, Any], key: str, least: int = 0) -> int:
 
 
 def _check_kind(system: Mapping[str, Any]) -> None:
-    """Refuse what is not a Markov chain or decision process."""
+    """Raise a ProblemError unless the model is a Markov chain or a Markov decision process."""
     time = system.get("time")
     if time != "discrete":
         raise ProblemError(REFUSED["ma" if time == "urgent-stochastic" else "ctmc"])
@@ -114,7 +114,7 @@ def _check_kind(system: Mapping[str, Any]) -> None:
 
 
 def _model(archive: Archive, index: Mapping[str, Any], options: ModelOptions) -> ExplicitModel:
-    """Return the model with the reward structures that are asked for; every count is checked against the arrays."""
+    """Return the model with the chosen reward structures; every count is checked against the arrays."""
     system, annotations = _table(index, "transition-system"), _table(index, "annotations", optional=True)
     _check_kind(system)
     states, choices, branches = _count(system, "#states", 1), _count(system, "#choices"), _count(system, "#branches", 1)
@@ -136,7 +136,7 @@ def _model(archive: Archive, index: Mapping[str, Any], options: ModelOptions) ->
     }
     named, remark = state_names(archive, index, states, labels)
     if np.unpackbits(labels.get("deadlock", np.zeros(1, np.uint8))).any():
-        notes.append("in states for which the model does not say what can be done, nothing more happens (deadlocks)")
+        notes.append("states without choices (deadlocks) end the plan")
     action, action_names = _choice_actions(archive, system, choices)
     return ExplicitModel(
         state_ptr=state_ptr,
@@ -158,11 +158,11 @@ def _model(archive: Archive, index: Mapping[str, Any], options: ModelOptions) ->
 
 
 def _groups(archive: Archive, name: str, count: int, members: int) -> Int:
-    """Return where the members of each group begin; without a file, each group has one member."""
+    """Return where each group's members begin; if the file is missing, each group has one member."""
     if name in archive:
         return archive.pointers(name, count, members)
     if count != members:
-        raise ProblemError(f"{name} is missing, which means one for each, but there are {members:,} for {count:,}")
+        raise ProblemError(f"{name} is missing, which means one each, but there are {members:,} for {count:,}")
     return np.arange(count + 1)
 
 
@@ -187,7 +187,7 @@ def _initial(archive: Archive, system: Mapping[str, Any], states: int) -> NDArra
 
 
 def _choice_actions(archive: Archive, system: Mapping[str, Any], choices: int) -> tuple[Int, list[str]]:
-    """Return the action of each choice and the names of actions, "" for none."""
+    """Return the action of each choice and the names of actions ("" for no action)."""
     count = _count(system, "#choice-actions")
     if not count or "actions/choices/values.bin" not in archive:
         return np.zeros(choices, dtype=np.int64), [""]
@@ -201,7 +201,7 @@ def _choice_actions(archive: Archive, system: Mapping[str, Any], choices: int) -
 
 
 def _by_name(entries: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return reward structures or labels by the name that people know, each with its folder and entry in the index."""
+    """Return reward structures or labels by their display name, each with its folder and its entry in the index."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for key in entries:
         entry = _table(entries, key)
@@ -218,7 +218,7 @@ def _rewards(archive: Archive, key: str, entry: Mapping[str, Any], sizes: Mappin
     if not isinstance(parts, list) or not all(isinstance(part, str) and part in sizes for part in parts):
         raise ProblemError(f"index.json: the rewards {key!r} apply to {shortened(parts)}; known are {', '.join(sizes)}")
     if "probability-type" in entry:
-        raise ProblemError(f"index.json: the rewards {key!r} are drawn at random, and not numbers; leave them out")
+        raise ProblemError(f"index.json: the rewards {key!r} are random distributions, not numbers; leave them out")
     found = {}
     for part in parts:
         member = f"{folder}/{part}/values.bin"

@@ -1,6 +1,6 @@
 """The archive of a UMB file: a tar file, perhaps compressed, whose members are arrays.
 
-Everything is read from memory, nothing is unpacked to disk, and every size is checked before it is believed.
+Everything is read in memory, nothing is unpacked to disk, and every stated size is checked before it is used.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from tradeoff.problems.ram import GIB, memory_limit
 from tradeoff.sources.checkers.explicit_models import REFUSED
 from tradeoff.sources.messages import shortened
 
-# Arrays of a model do not compress well: a file that unpacks to far more is malicious.
+# A model's arrays do not compress very well: a file that unpacks to far more than its size is malicious.
 SURELY_QUICK = 256 << 20
 MOST_PACKED = 200
 MOST_MEMBERS = 10_000
-LARGEST_HEADER = 16 << 10  # of one member of the archive: its name and little else
+LARGEST_HEADER = 16 << 10  # bytes; a member's header holds its name and little else
 NUMBERS = {"double": "f8", "int": "i", "uint": "u"}
-# What reading a damaged or malicious file may raise.
+# The exceptions that reading a damaged or malicious file may raise.
 DAMAGES = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, LookupError, ArithmeticError, OSError)
 
 
 class _Headers(io.BytesIO):
-    """An archive of which only the headers are read, forwards and a little at a time."""
+    """An archive of which only the headers are read, in order and in small pieces."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes, or refuse a header that says it is longer than any honest one."""
+        """Return the next bytes; refuse a header that claims to be longer than any real one."""
         if size is None or not 0 <= size <= LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {size} bytes")
         return super().read(size)
@@ -73,7 +73,7 @@ class Archive:
                     )
                 if not 0 <= member.size <= len(self.data) - member.offset_data:
                     raise ProblemError(
-                        f"its member {shortened(name)} says it has {member.size:,} bytes, but the file ends before; "
+                        f"its member {shortened(name)} claims to have {member.size:,} bytes, but the file ends before that; "
                         "is it cut off?"
                     )
                 self.places[name] = (member.offset_data, member.size)
@@ -89,7 +89,7 @@ class Archive:
         return np.frombuffer(self.data, dtype=np.uint8, count=size, offset=offset)
 
     def array(self, name: str, kind: str, count: int) -> NDArray[Any]:
-        """Return a member as so many numbers of a little-endian kind."""
+        """Return a member as ``count`` little-endian numbers."""
         raw, dtype = self.raw(name), np.dtype("<" + kind)
         if len(raw) != count * dtype.itemsize:
             raise ProblemError(
@@ -98,14 +98,14 @@ class Archive:
         return raw.view(dtype)
 
     def bits(self, name: str, count: int) -> NDArray[np.uint8]:
-        """Return a member with one bit for each of ``count`` entries, still packed."""
+        """Return a member with one bit for each of ``count`` entries, without unpacking the bits."""
         raw = self.raw(name)
         if len(raw) not in (-(-count // 8), 8 * -(-count // 64)):
             raise ProblemError(f"{name} has {len(raw):,} bytes, but one bit for each of {count:,} entries is needed")
         return raw
 
     def texts(self, folder: str, count: int) -> list[str]:
-        """Return the texts of a folder: one long text, and where each begins in it."""
+        """Return the strings of a folder, which stores one long string and where each part begins."""
         raw = self.raw(f"{folder}/strings.bin").tobytes()
         cuts = self.pointers(f"{folder}/string-mapping.bin", count, len(raw)).tolist()
         try:
@@ -114,14 +114,14 @@ class Archive:
             raise ProblemError(f"{folder}/strings.bin is not text: {error.reason}") from None
 
     def pointers(self, name: str, count: int, end: int) -> Int:
-        """Return where each of ``count`` groups begins, checked to increase from 0 to the end."""
+        """Return where each of ``count`` groups begins, after checking that the numbers increase from 0 to the end."""
         found = self.array(name, "u8", count + 1)
         if found[0] != 0 or found[-1] != end or np.any(found[1:] < found[:-1]):
             raise ProblemError(f"{name} does not increase from 0 to {end:,}; is it damaged?")
         return found.astype(np.int64)
 
     def numbers(self, name: str, kind: object, count: int) -> Vector:
-        """Return a member as real numbers, whatever of the format's kinds of numbers it holds."""
+        """Return a member as real numbers, whichever of the format's number types it uses."""
         entry = kind if isinstance(kind, dict) else {}
         what, size = entry.get("type"), entry.get("size")
         if what == "rational":
@@ -136,7 +136,7 @@ class Archive:
         return self.array(name, letter if what == "double" else f"{letter}{size // 8}", count).astype(np.float64)
 
     def _fractions(self, name: str, size: object, count: int) -> Vector:
-        """Return exact fractions, rounded: a signed numerator and an unsigned denominator of equal size each."""
+        """Return exact fractions, rounded: each has a signed numerator and an unsigned denominator of equal size."""
         if not isinstance(size, int) or size <= 0 or size % 16:
             raise ProblemError(f"{name} has fractions of {shortened(size)} bits, which cannot be read")
         width, raw = size // 8, self.raw(name)
@@ -156,7 +156,7 @@ class Archive:
 
 
 def _unpacked(path: Path) -> bytes:
-    """Return the tar file in a file that may be compressed, unless it unpacks to more than a model would."""
+    """Return the tar file in a possibly compressed file; refuse one that unpacks to more than any model would."""
     packed, room = path.stat().st_size, memory_limit() // 4
     if packed > room:
         raise ProblemError(f"it has {packed / GIB:.3g} GiB, which does not fit into memory")

@@ -1,4 +1,4 @@
-"""Names of states in UMB files, from what the model's variables are there: ``x=3, open=true``."""
+"""Names of states in UMB files, made from the values of the model's variables: ``x=3, open=true``."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from tradeoff.errors import ProblemError
 from tradeoff.sources.messages import shortened
 
 KINDS = ("bool", "int", "uint", "double", "string")
-MOST_LABELS = 8  # that the name of a state can have
+MOST_LABELS = 8  # in the name of a state
 FOLDER = "valuations/states"
 
 
 class Members(Protocol):
-    """What is needed of an archive."""
+    """The methods that this module needs of an archive."""
 
     def raw(self, name: str) -> NDArray[np.uint8]:
         """Return the bytes of a member."""
 
     def texts(self, folder: str, count: int) -> list[str]:
-        """Return the texts of a folder."""
+        """Return the strings of a folder."""
 
 
 def state_names(
     archive: Members, index: Mapping[str, Any], states: int, labels: Mapping[str, NDArray[np.uint8]]
 ) -> tuple[tuple[str, ...] | None, list[str]]:
-    """Return the names of the states, None where they only have numbers, and a note where variables are not read.
+    """Return the names of the states (None if they only have numbers), and a note if variables could not be read.
 
-    They come from the variables where the file has them, and else from the labels: ``3 (home)``.
+    Names come from the variables if the file has them, and otherwise from the labels: ``3 (home)``.
     """
     valuations = index.get("valuations")
     entry = valuations.get("states") if isinstance(valuations, dict) else None
     if entry is not None:
         variables = _variables(entry)
         if variables is None:
-            return None, ["states have numbers for names: variables of this kind are not read"]
+            return None, ["states are named by number, because variables of this kind are not supported"]
         annotations = index.get("annotations")
         rewards = annotations.get("rewards") if isinstance(annotations, dict) else None
         derived = {*labels, *(rewards if isinstance(rewards, dict) else ())}
@@ -49,7 +49,7 @@ def state_names(
 
 
 def _from_labels(states: int, labels: Mapping[str, NDArray[np.uint8]]) -> tuple[str, ...] | None:
-    """Return numbers with the labels that a state has, if any state has one."""
+    """Return the number of each state with its labels, or None if no state has a label."""
     found: dict[int, list[str]] = {}
     for label in [name for name in labels if name not in ("init", "deadlock")][:MOST_LABELS]:
         for state in np.flatnonzero(np.unpackbits(labels[label], count=states, bitorder="little")).tolist():
@@ -60,7 +60,7 @@ def _from_labels(states: int, labels: Mapping[str, NDArray[np.uint8]]) -> tuple[
 
 
 def _variables(entry: object) -> list[dict[str, Any]] | None:
-    """Return the variables and the gaps between them, or None where they are not of the kinds that are read."""
+    """Return the variables and the padding between them, or None if any is of an unsupported type."""
     classes = entry.get("classes") if isinstance(entry, dict) else None
     if not isinstance(classes, list) or len(classes) != 1 or not isinstance(classes[0], dict):
         return None
@@ -75,7 +75,7 @@ def _variables(entry: object) -> list[dict[str, Any]] | None:
 
 
 def _bits(field: Mapping[str, Any]) -> int:
-    """Return how many bits a variable or a gap takes; 0 if that is not said in numbers."""
+    """Return the number of bits in a variable or padding; 0 if the index does not give a number."""
     kind = field.get("type")
     said = kind.get("size") if isinstance(kind, dict) else None
     size = field.get("padding", (1 if _kind(field) == "bool" else 64) if said is None else said)
@@ -87,9 +87,10 @@ def _bits(field: Mapping[str, Any]) -> int:
 def _from_variables(
     archive: Members, entry: Mapping[str, Any], fields: Sequence[Mapping[str, Any]], states: int, derived: set[str]
 ) -> tuple[str, ...] | None:
-    """Return names made from the variables; those that are the same in all states are left out.
+    """Return names made from the variables, leaving out those with the same value in all states.
 
-    Neither does one that is ``derived``, such as labels and rewards, which are variables in JANI.
+    ``derived`` variables (in JANI, labels and rewards are variables) are used only if the others do not tell all states
+    apart.
     """
     raw = archive.raw(f"{FOLDER}/valuations.bin")
     width = -(-sum(map(_bits, fields)) // 8)
@@ -112,7 +113,7 @@ def _from_variables(
             return tuple(names)
     if not columns:
         return None
-    return tuple(f"{name} [{i}]" for i, name in enumerate(names))  # what is hidden tells such states apart
+    return tuple(f"{name} [{i}]" for i, name in enumerate(names))  # the variables do not tell all states apart
 
 
 def _kind(field: Mapping[str, Any]) -> object:
@@ -123,12 +124,12 @@ def _kind(field: Mapping[str, Any]) -> object:
 def _string_count(entry: Mapping[str, Any]) -> int:
     count = entry.get("#strings")
     if not isinstance(count, int) or isinstance(count, bool) or not 0 < count < 2**31:
-        raise ProblemError(f"index.json: the variables have {shortened(count)} as their number of texts")
+        raise ProblemError(f"index.json: the variables have {shortened(count)} as their number of strings")
     return count
 
 
 def _words(rows: NDArray[np.uint8], offset: int, field: Mapping[str, Any], texts: Sequence[str]) -> list[str]:
-    """Return ``name=value`` for each state, "" where the variable does not exist there."""
+    """Return ``name=value`` for each state, or "" if the variable does not exist there."""
     optional, size = field.get("is-optional") is True, _bits(field)
     first, last = offset // 8, -(-(offset + size) // 8)
     bits = np.unpackbits(rows[:, first:last], axis=1, bitorder="little")[:, offset % 8 :][:, :size]
@@ -136,7 +137,7 @@ def _words(rows: NDArray[np.uint8], offset: int, field: Mapping[str, Any], texts
     value = bits[:, 1:] if optional else bits
     padded = np.zeros((len(rows), 64), dtype=np.uint8)
     padded[:, : value.shape[1]] = value
-    if _kind(field) == "int":  # the last bit is the sign
+    if _kind(field) == "int":  # the highest bit is the sign
         padded[:, value.shape[1] :] = value[:, -1:]
     packed = np.packbits(padded, axis=1, bitorder="little").ravel()
     different, at = np.unique(packed.view("<u8"), return_inverse=True)
@@ -145,7 +146,7 @@ def _words(rows: NDArray[np.uint8], offset: int, field: Mapping[str, Any], texts
 
 
 def _shown(word: np.uint64, field: Mapping[str, Any], texts: Sequence[str]) -> str:
-    """Return one value of a variable as people write it."""
+    """Return a value of a variable in readable form."""
     shift = field.get("offset") or 0
     if not isinstance(shift, int):
         raise ProblemError(f"index.json: the variable {shortened(field['name'])} has the offset {shortened(shift)}")
@@ -157,7 +158,7 @@ def _shown(word: np.uint64, field: Mapping[str, Any], texts: Sequence[str]) -> s
         case "string":
             if word >= len(texts):
                 raise ProblemError(
-                    f"{FOLDER}/valuations.bin: {shortened(field['name'])} is text {word} of {len(texts)}"
+                    f"{FOLDER}/valuations.bin: {shortened(field['name'])} is string {word} of {len(texts)}"
                 )
             return texts[int(word)]
         case "int":

@@ -1,1 +1,1 @@
-"""Environments of gymnasium and mo-gymnasium."""
+"""Read the environments of gymnasium and mo-gymnasium."""

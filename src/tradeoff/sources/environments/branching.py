@@ -21,7 +21,7 @@ class NotExactError(Exception):
 
 
 class BranchingRandom:
-    """A stand-in for a random number generator: run the same code repeatedly, and every outcome of every draw occurs once.
+    """A stand-in for a random number generator: code run repeatedly with it sees every combination of outcomes once.
 
     >>> branching = BranchingRandom()
     >>> [(chance, coin) for chance, coin in branching.outcomes(lambda: bool(branching.random() < 0.25))]
@@ -29,7 +29,7 @@ class BranchingRandom:
     """
 
     def __init__(self) -> None:
-        self._way: list[tuple[int, Sequence[float]]] = []  # which outcome each draw has this time
+        self._way: list[tuple[int, Sequence[float]]] = []  # the outcome of each draw in this run, and the probabilities
         self._draws = 0
 
     def outcomes(self, run: Callable[[], Any]) -> Iterator[tuple[float, Any]]:
@@ -68,11 +68,11 @@ class BranchingRandom:
     # --- the generator's methods whose outcomes can be enumerated -----------------------------------------------------
 
     def random(self, size: object = None) -> Uniform:
-        """Return a number between 0 and 1 that is decided only as far as it is compared."""
+        """Return a number between 0 and 1 of which only the results of comparisons are decided."""
         return self.uniform(size=size)
 
     def uniform(self, low: float = 0.0, high: float = 1.0, size: object = None) -> Uniform:
-        """Return a number in an interval that is decided only as far as it is compared."""
+        """Return a number in an interval of which only the results of comparisons are decided."""
         if size not in (None, ()) or np.ndim(low) or np.ndim(high):
             raise NotExactError("it draws an array of continuous random numbers")
         return Uniform(self, float(low), float(high))
@@ -100,12 +100,12 @@ class BranchingRandom:
     ) -> Any:
         """Return one of several things, equally likely or with probabilities ``p``."""
         if size not in (None, ()) or axis:
-            raise NotExactError("it draws several things at once")
+            raise NotExactError("it draws several things together")
         things = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
         chances = np.full(len(things), 1 / len(things)) if p is None else np.asarray(p, dtype=float)
         if things.ndim > 1:
             return things[self.draw(chances.tolist())]
-        distinct, number = np.unique(things, return_inverse=True)  # the same thing twice is one outcome
+        distinct, number = np.unique(things, return_inverse=True)  # equal things are one outcome
         return distinct[self.draw(np.bincount(number, weights=chances).tolist())]
 
     def __getattr__(self, name: str) -> Any:

@@ -1,6 +1,6 @@
-"""The state of an environment: which of its attributes change, and which of those a step reads; saved and restored.
+"""Save and restore the state of an environment: the attributes that change, and which of those a step reads.
 
-Copying a whole environment does not save its state: some create themselves anew, in their first state, when copied.
+Copying a whole environment would not save its state: some environments start again from the first state when copied.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tradeoff.sources.environments.branching import BranchingRandom, NotExactErr
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 ABSENT = "no such attribute"
-OFTEN = 50  # the first steps are checked thoroughly, and then one in RARELY
+OFTEN = 50  # the first steps are all checked thoroughly, later ones once in RARELY
 RARELY = 200
-LARGE = 1 << 14  # bytes of an array, such as a picture, of which only a digest is kept
+LARGE = 1 << 14  # bytes; of larger arrays, such as pictures, only a digest is kept
 
 
 class RestartExploration(Exception):
@@ -33,13 +33,13 @@ class RestartExploration(Exception):
 
 @dataclass(frozen=True)
 class Digest:
-    """What is kept of a large observation: enough to tell it from others."""
+    """A digest of a large observation, enough to tell it from others."""
 
     content: Any
 
 
 def kept(observation: Any) -> Any:
-    """Return an observation that does not change with the environment; of large arrays only a digest."""
+    """Return a copy of an observation, with large arrays replaced by digests."""
     if isinstance(observation, np.ndarray):
         return Digest(frozen(observation)) if is_large(observation) else observation.copy()
     if isinstance(observation, dict):
@@ -55,7 +55,7 @@ def is_large(value: object) -> bool:
 
 
 class CounterProxy:
-    """A number that may be increased; any other use of it is reported."""
+    """A number that may only be increased; any other use of it is reported."""
 
     __array_ufunc__ = None
 
@@ -157,7 +157,7 @@ class EnvironmentState:
         self.known: list[str] = []
         self.counted: list[str] = []
         self.steps = 0
-        self.partly_saved = False  # whether what is saved lacks pictures that no step looks at
+        self.partly_saved = False  # whether pictures that no step reads were not saved
         self._noticed: set[str] = set()
         self._set: set[str] = set()
         self._kind = type(env)
@@ -264,7 +264,7 @@ class EnvironmentState:
             if self.attributes[name] is not None and self._copy_or_none(self.attributes[name]) is None:
                 raise NotExactError(f"its attribute {name!r} ({type(self.attributes[name]).__name__}) cannot be saved")
         self.changing += changed
-        for name in sorted(self._noticed):  # at first it is only known to be read, later to be used otherwise
+        for name in sorted(self._noticed):  # a number is first taken for a counter, until another use of it is noticed
             value = self.attributes.get(name)
             if name in self.counted or not is_number(value):
                 self.known.append(name)
@@ -311,7 +311,7 @@ class EnvironmentState:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a number, and not a truth value."""
+    """Return whether a value is a number other than a bool."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 

@@ -27,13 +27,13 @@ from tradeoff.sources.progress import report
 
 MOST_STATES = 1_000_000
 MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states
-EXPLORING = 300.0  # seconds of computing, unless TRADEOFF_SECONDS says otherwise
-EXPLORING_ENDLESS = 20.0  # the same where observations are continuous or pictures, so that there may be no end
-CHECKED_EVERY = 256  # states between two looks at the memory
-MOST_RUNS_PER_STEP = 50  # random outcomes of one action in one state, on average, once there were MANY_RUNS
+EXPLORING = 300.0  # seconds of processor time, unless TRADEOFF_SECONDS says otherwise
+EXPLORING_ENDLESS = 20.0  # the same if observations are continuous or pictures, so that exploration may never end
+CHECKED_EVERY = 256  # states between two checks of the memory
+MOST_RUNS_PER_STEP = 50  # average number of random outcomes of an action in a state, checked after MANY_RUNS
 MANY_RUNS = 100_000
 ALTERNATIVES = 3  # identities with the same index whose behaviour is compared
-CHECKED_STEPS = 500  # of the real environment
+CHECKED_STEPS = 500  # in the real environment
 
 Branch = tuple[int, int, float, int, tuple[float, ...]]  # source, action, probability, target, rewards
 
@@ -42,8 +42,8 @@ Branch = tuple[int, int, float, int, tuple[float, ...]]  # source, action, proba
 class StateSpace:
     """All states of an environment and what each action does there.
 
-    A row of the columns is a branch: in ``source`` do ``action``, and with ``probability`` come to ``target`` and earn
-    ``rewards``. ``saved`` holds the attributes that bring the environment into each state.
+    A row of the columns is a branch: ``action`` in ``source`` leads with ``probability`` to ``target`` and earns
+    ``rewards``. ``saved`` holds the attributes that put the environment into each state.
     """
 
     observations: list[Any]
@@ -55,11 +55,11 @@ class StateSpace:
     probability: Vector
     target: Int
     rewards: Matrix
-    identities: list[tuple[Any, ...]] = field(default_factory=list)  # what tells a state from others
+    identities: list[tuple[Any, ...]] = field(default_factory=list)  # what distinguishes a state from others
     known: list[str] = field(default_factory=list)  # the attributes that identities are made of
-    steps: int | None = None  # after so many steps it always ends
+    steps: int | None = None  # the number of steps after which it always ends
     notes: list[str] = field(default_factory=list)
-    drawable: bool = True  # whether ``saved`` has all that is drawn
+    drawable: bool = True  # whether ``saved`` has everything that rendering needs
 
     def branches(self, state: int) -> slice:
         """Return the rows that begin in a state; rows are sorted by it."""
@@ -68,7 +68,7 @@ class StateSpace:
 
 
 def reward_row(reward: Any) -> tuple[float, ...]:
-    """Return a reward, a number or a vector, as floats; a 0.7 in single precision becomes 0.7."""
+    """Return a reward (a number or a vector) as floats; 0.7 in single precision becomes 0.7 in double."""
     row = np.atleast_1d(np.asarray(reward))
     if row.dtype == np.float32:
         return tuple([float(str(amount)) for amount in row])
@@ -85,8 +85,8 @@ def enumerate_states(
 ) -> StateSpace:
     """Return all states of an (unwrapped) environment that can be reached in ``depth`` steps.
 
-    Raises NotExactError where that cannot be done exactly or there are more than ``most``, and OutOfBudgetError if they are
-    not all found after so many ``seconds`` of computing or in the memory there is. The environment is left as it was found.
+    Raises NotExactError if that cannot be done exactly or there are more than ``most`` states, and OutOfBudgetError if
+    ``seconds`` of processor time or the available memory do not suffice. The environment is left as it was found.
     """
     check_single(env)
     branching = BranchingRandom()
@@ -102,7 +102,7 @@ def enumerate_states(
 
 
 class OutOfBudgetError(NotExactError):
-    """The states were not all found with the time or memory there is; another machine might find them."""
+    """The time or memory did not suffice to find all states; another machine might find them."""
 
 
 class _UnlikeError(Exception):
@@ -252,8 +252,8 @@ class Explorer:
         found = len(self.depths)
         if time.process_time() - self.began > self.seconds:
             raise OutOfBudgetError(
-                f"{found:,} states were found in {self.seconds:g} seconds of computing, and the search had not ended (the "
-                "environment variable TRADEOFF_SECONDS allows more)"
+                f"{found:,} states were found in {self.seconds:g} seconds of processor time, and the search had not ended "
+                "(the environment variable TRADEOFF_SECONDS allows more)"
             )
         if found % CHECKED_EVERY == 0:
             report(f"Exploring {self.name}: states found", found)
@@ -264,13 +264,13 @@ class Explorer:
                 )
 
     def _key(self, observation: Any, ended: bool) -> Any:
-        shown = frozen(observation) if ended or self.attributes.counted else None  # a counter that is shown is used
+        shown = frozen(observation) if ended or self.attributes.counted else None  # observing a counter is using it
         if self.index_of is not None:
             return "end" if ended else "going", int(np.asarray(self.index_of(observation)).ravel()[0])
         return ("end", shown) if ended else self.attributes.state()
 
     def _branches(self, state: int, saved: dict[str, Any]) -> Iterator[Branch]:
-        """Yield what every action does in a state, from these saved attributes."""
+        """Yield the branches of every action in a state, given by these saved attributes."""
         for action in range(len(self.actions)):
             for chance, (observation, reward, ended) in self.branching.outcomes(lambda a=action: self._step(saved, a)):  # type: ignore[misc]
                 self.runs += 1
@@ -281,7 +281,7 @@ class Explorer:
                 yield state, action, chance, self._state(observation, ended, self.depths[state] + 1), reward
 
     def _compare(self, state: int, saved: dict[str, Any], rows: _Rows) -> None:
-        """Raise _UnlikeError unless other attributes with the index of a state behaves as that state does."""
+        """Raise _UnlikeError unless other attributes with the same index behave as that state does."""
         if self.depth is None or self.depths[state] < self.depth:
             first, last = bisect_left(rows.source, state), bisect_right(rows.source, state)
             width = rows.width
@@ -338,7 +338,7 @@ class Explorer:
 
 
 def _behaviour(rows: Iterable[Branch]) -> dict[Any, float]:
-    """Return the probability of everything that can happen, to be compared."""
+    """Return the probability of everything that can happen, for comparison."""
     total: dict[Any, float] = {}
     for _, action, chance, target, reward in rows:
         total[action, target, reward] = total.get((action, target, reward), 0.0) + chance

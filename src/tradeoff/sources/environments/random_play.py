@@ -22,7 +22,7 @@ from tradeoff.sources.progress import report
 MOST_STEPS = 1_000_000
 MOST_STATES = 100_000
 LONGEST_EPISODE = 10_000
-PLAYING = 300.0  # seconds of computing
+PLAYING = 300.0  # seconds of processor time
 
 Step = tuple[int, int, str, str, tuple[float, ...], str, bool]  # episode, step, state, action, rewards, next, ended
 
@@ -36,9 +36,9 @@ def estimate(
     why: str,
     plays: tuple[int, int],
 ) -> MDP:
-    """Return the model estimated from episodes of random actions; ``plays`` is their number and the seed.
+    """Return the model estimated from episodes of random actions; ``plays`` is the number of episodes and the seed.
 
-    States are what is observed. The notes of the result say that it is an estimate, why, and from how much.
+    Its states are observations. Its notes say that it is an estimate, why, and from how many steps.
     """
     places: dict[str, Place] = {}
     with warnings.catch_warnings():
@@ -99,7 +99,7 @@ def _played(
             if time.process_time() - began > seconds:
                 raise ProblemError(
                     f"{name_of(env)}: only {episode:,} of {episodes:,} episodes were played in {seconds:g} seconds of "
-                    "computing; ask for fewer with episodes=..., or allow more through the environment variable "
+                    "processor time; set a smaller number with episodes=..., or allow more with the environment variable "
                     "TRADEOFF_SECONDS"
                 )
             state = name(env.reset(seed=seed if episode == 0 else None)[0])

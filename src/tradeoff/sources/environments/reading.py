@@ -1,4 +1,4 @@
-"""Environments of gymnasium and mo-gymnasium: the exact model where possible, an estimate otherwise."""
+"""Turn environments of gymnasium and mo-gymnasium into models: exact if possible, estimated otherwise."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ from tradeoff.sources.options import library, real, whole
 EPISODES = 5_000
 MOST_ACTIONS = 1_000
 STATES_PER_OBSERVATION = 500
-MOST_NUMBERS = 1_000  # of a whole-number observation; one with more is a picture
+MOST_NUMBERS = 1_000  # in an observation of whole numbers; one with more is a picture
 # Wrappers that change neither observations nor rewards.
 HARMLESS = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "MORecordEpisodeStatistics"}
 
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
-    """What is asked of an environment, from the command line or from Python; checked, and turned into what it stands for.
+    """Options for reading an environment, from the command line or from Python; they are checked and parsed on creation.
 
-    ``horizon`` is the number of steps (by default the environment's own limit, or its longest episode), ``discount`` what
-    a reward one step later is worth, ``objectives`` the names of the rewards and which are costs. ``method`` is "exact",
-    "rollouts" (an estimate from ``episodes`` of random actions, drawn with ``seed``), or "auto": exact where possible.
+    ``horizon`` is the number of steps (by default the environment's own limit, or its longest episode); ``discount`` is
+    the factor on a reward for each step of delay; ``objectives`` names the rewards and says which are costs.
+    ``method`` is "exact", "rollouts" (an estimate from ``episodes`` of random actions, drawn with ``seed``), or "auto"
+    (exact if possible).
     """
 
     horizon: Any = None
@@ -115,7 +116,7 @@ def from_environment(env: Any, options: EnvironmentOptions) -> MDP:
             f"{name_of(env)} {cannot}: its observations are {endless} ({env.observation_space}), so hardly any state "
             "is seen twice; choose an environment with finitely many states, such as mo-gym:deep-sea-treasure-v0"
         )
-    if ended:  # an estimate in its place would depend on how fast this machine is
+    if ended:  # falling back to an estimate would make the model depend on how fast the machine is
         raise ProblemError(
             f"{name_of(env)} cannot be read exactly: {why}; give a smaller horizon, or method=rollouts to estimate it"
         )
@@ -143,7 +144,7 @@ def _made(name: str, arguments: Mapping[str, Any]) -> tuple[Any, list[str]]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why an environment cannot be made, and what to do."""
+    """Return why an environment cannot be created, and what to do."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
         return f"it needs the package {package!r}, which is not installed ({error}); install that package"
@@ -151,7 +152,7 @@ def _reason(error: Exception) -> str:
     # Gymnasium's own errors are sentences; others, such as a KeyError, may be a single word.
     if not text or not kind.__module__.startswith("gymnasium."):
         text = f"{kind.__name__}: {text}" if text else kind.__name__
-    # One that misses a dependency says how to install it.
+    # An error about a missing dependency says how to install it.
     return text if kind.__name__ == "DependencyNotInstalled" else f"{text}; check its name and kwargs"
 
 
@@ -168,7 +169,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _arguments(given: object) -> dict[str, Any]:
-    """Return the environment's own arguments, from a mapping or a text like ``is_slippery=false,map_name=8x8``."""
+    """Return the environment's own arguments, given as a mapping or a string like ``is_slippery=false,map_name=8x8``."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -204,7 +205,7 @@ def _layers(env: Any) -> list[Any]:
 
 
 def _limit(env: Any) -> int | None:
-    """Return after how many steps the environment is stopped, if it is."""
+    """Return the environment's limit on the number of steps, if it has one."""
     for wrapper in _layers(env):
         if type(wrapper).__name__ == "TimeLimit":
             return int(wrapper._max_episode_steps)
@@ -212,7 +213,7 @@ def _limit(env: Any) -> int | None:
 
 
 def _actions(env: Any) -> list[Any]:
-    """Return all actions of an environment; infinitely many are refused."""
+    """Return all actions of an environment; raise a ProblemError if there are infinitely many."""
     space = env.action_space
     kind = type(space).__name__
     if kind == "Discrete":
@@ -229,7 +230,7 @@ def _actions(env: Any) -> list[Any]:
 
 
 def _endless(space: Any) -> str:
-    """Return why there may be no end to different observations: they are "continuous" or "pictures"; "" if neither."""
+    """Return why there may be endlessly many observations: "continuous" or "pictures"; "" if they are neither."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
         kinds = {_endless(part) for part in (parts.values() if isinstance(parts, Mapping) else parts)}
@@ -242,12 +243,12 @@ def _endless(space: Any) -> str:
 
 
 def _most_states(space: Any) -> int:
-    """Return the limit on the number of states: lower if observations could not tell most of them apart."""
+    """Return the limit on the number of states, which is lower if observations could not tell most of them apart."""
     return int(min(MOST_STATES, max(MOST_UNSEEN, STATES_PER_OBSERVATION * _size(space))))
 
 
 def _size(space: Any) -> float:
-    """Return how many observations there are; 0 if they are continuous, or of a kind that is not known."""
+    """Return the number of possible observations; 0 if they are continuous or of an unknown kind."""
     kind, parts = type(space).__name__, getattr(space, "spaces", None)
     if parts is not None:
         return float(np.prod([_size(part) for part in (parts.values() if isinstance(parts, Mapping) else parts)]))
@@ -274,7 +275,7 @@ def _exactly(
     how = "read from the environment's own transition table"
     space = read_transition_table(inner, actions)
     if space is None:
-        how = "found by trying every action in every state, with everything that chance can do"
+        how = "found by trying every action in every state with every random outcome"
         seen = env.observation_space
         seconds = seconds_limit(EXPLORING_ENDLESS if _endless(seen) else EXPLORING)
         space = fold_time(enumerate_states(inner, actions, depth, _most_states(seen), seconds, name_of(env)))
@@ -303,7 +304,7 @@ def _exactly(
 def _horizon(
     env: Any, by_clock: int | None, longest: int | None, steps: int | None, limit: int | None
 ) -> tuple[int, list[str]]:
-    """Return the number of steps, and notes about it."""
+    """Return the horizon, and notes about it."""
     ends = [length for length in (by_clock, longest) if length is not None]
     if steps is not None:
         if by_clock is not None and by_clock < steps:
@@ -313,7 +314,7 @@ def _horizon(
     known = [*ends, *([] if limit is None else [limit])]
     if not known:
         raise ProblemError(
-            f"{name_of(env)} can go on for ever: it sets no step limit and its states form cycles; give the number of "
+            f"{name_of(env)} can go on forever: it sets no step limit and its states form cycles; give the number of "
             "steps, such as horizon=50"
         )
     return min(known), []
@@ -328,7 +329,7 @@ def _pictures(inner: Any, names: Sequence[str], space: StateSpace) -> RenderedSt
 
 
 def _discounted(mdp: MDP, gamma: float, finite: bool) -> MDP:
-    """Return the model in which a reward at step t counts gamma^t times; each step then has a layer of its own."""
+    """Return the model in which a reward at step t counts gamma^t times, which needs a separate layer for each step."""
     if gamma == 1:
         return mdp
     (layer,), horizon = mdp.layers, mdp.horizon

@@ -1,4 +1,4 @@
-"""Pictures of the states of an environment, rendered by the environment when they are first requested."""
+"""Pictures of the states of an environment, rendered by the environment on first use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 
 class RenderedStates(Mapping[str, bytes]):
-    """The picture of each state, as PNG; a state is rendered when it is first looked up.
+    """The picture of each state as PNG, rendered on first use.
 
-    A state that the environment cannot render is missing (KeyError). In another process there are no pictures: the environment
-    is not sent along.
+    A state that the environment cannot render is missing (KeyError). The environment is not pickled, so a copy in another
+    process has no pictures.
     """
 
     def __init__(self, env: Any, states: Sequence[str], saved: Sequence[dict[str, Any]]) -> None:
-        """``env``: unwrapped, with render_mode "rgb_array"; ``saved``: the attributes that bring it into each state."""
+        """``env``: unwrapped, with render_mode "rgb_array"; ``saved``: the attributes that put it into each state."""
         self._env, self._states, self._saved = env, states, saved
         self._number: dict[str, int] = {}
         self._drawn: dict[str, bytes] = {}
@@ -51,7 +51,7 @@ class RenderedStates(Mapping[str, bytes]):
 
     def _draw(self, saved: dict[str, Any]) -> Any:
         """Return the environment's picture of a state, and leave the environment as it was."""
-        for device in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):  # no window is opened, and none is needed
+        for device in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):  # open no window
             os.environ.setdefault(device, "dummy")
         attributes = vars(self._env)
         before = {name: attributes[name] for name in saved if name in attributes}
@@ -79,7 +79,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     if image.ndim != 3 or image.shape[2] != 3:
         raise ValueError(f"an image of shape {image.shape} is not height x width x 3 colours")
     height, width, _ = image.shape
-    lines = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each line begins with 0: it is written as it is
+    lines = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each line begins with 0, "not filtered"
     lines[:, 1:] = image.reshape(height, 3 * width)
     parts = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),

@@ -13,7 +13,7 @@ from tradeoff.sources.options import listed, parse_objectives
 def objectives_of(rewards: Matrix, words: Vocabulary, given: object) -> tuple[list[Objective], Matrix, list[str]]:
     """Return the objectives, the rewards [N, k] in their units, and notes about them.
 
-    A reward that is to be minimised and is never positive is a penalty: it is turned into the cost that it stands for.
+    A reward that is to be minimised and is never positive is a penalty: its sign is turned to make it a cost.
     """
     count = rewards.shape[1]
     plain = [Objective("reward" if count == 1 else f"reward {j}") for j in range(1, count + 1)]

@@ -13,9 +13,9 @@ from tradeoff.sources.environments.exploration import StateSpace
 
 
 def fold_time(space: StateSpace) -> StateSpace:
-    """Return the states without an attribute that only counts the steps, if there is one; otherwise as they are.
+    """Return the states without an attribute that only counts steps; return them unchanged if there is none.
 
-    ``steps`` of the result says after how many of them the environment always ends by the clock.
+    ``steps`` of the result is the number of steps after which the counter ends the episode.
     """
     for position in range(len(space.known)):
         folded = _folded(space, position)
@@ -34,10 +34,10 @@ def _folded(space: StateSpace, position: int) -> StateSpace | None:
         key if ended else (*key[:position], *key[position + 1 :])
         for key, ended in zip(space.identities, space.ended, strict=True)
     ]
-    leader: dict[Any, int] = {}  # of the states that differ in nothing but time, the first
+    leader: dict[Any, int] = {}  # the first of the states that differ only in time
     for state in dict.fromkeys(space.source.tolist()):
         model = leader.setdefault(rest[state], state)
-        ends_now = by_the_clock and clock[state] == last  # then only what is earned and seen must be the same
+        ends_now = by_the_clock and clock[state] == last  # then only rewards and observations must agree
         if _behaviour(space, state, rest, ends_now) != _behaviour(space, model, rest, ends_now):
             return None
     for state, key in enumerate(rest):
@@ -66,7 +66,7 @@ def _times(space: StateSpace, position: int) -> Vector | None:
 
 
 def _behaviour(space: StateSpace, state: int, rest: list[Any], ends_now: bool) -> dict[Any, float]:
-    """Return the probability of everything that can happen in a state, without where that leads if it ends now."""
+    """Return the probability of everything that can happen in a state, ignoring the next state if the episode ends now."""
     total: dict[Any, float] = {}
     at = space.branches(state)
     for action, target, reward, chance in zip(
@@ -83,7 +83,7 @@ def _behaviour(space: StateSpace, state: int, rest: list[Any], ends_now: bool) -
 
 
 def _only(space: StateSpace, leader: list[int]) -> StateSpace:
-    """Return the states that lead others (``leader[state]``), with everything that leads to others led to them."""
+    """Return only the leaders (``leader[state]``), with branches to other states redirected to their leaders."""
     leaders = np.array(leader)
     rows = leaders[space.source] == space.source
     source, target = space.source[rows], leaders[space.target[rows]]

@@ -1,4 +1,4 @@
-"""The transition table that some environments have, and the longest episode of a state space."""
+"""Read the transition table that some environments have, and find the longest episode of a state space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHECKED_STEPS = 1_000
 def read_transition_table(env: Any, actions: Sequence[Any]) -> StateSpace | None:
     """Return the state space in ``env.P``; None if there is no such table, or the environment does not follow it."""
     table, first = getattr(env, "P", None), getattr(env, "initial_state_distrib", None)
-    if table is None or first is None or getattr(env, "fickle_passenger", False):  # a passenger not in the table
+    if table is None or first is None or getattr(env, "fickle_passenger", False):  # that option is not in the table
         return None
     try:
         rows = {

@@ -14,9 +14,9 @@ from tradeoff.sources.environments.environment_state import Digest, frozen
 from tradeoff.sources.environments.exploration import StateSpace
 
 Place = tuple[float, float]
-Described = tuple[str, Place | None]  # the name of a state, and where it is on a map
+Described = tuple[str, Place | None]  # the name of a state, and its map coordinates
 
-LONGEST_VECTOR = 8  # observations with more numbers are numbered
+LONGEST_VECTOR = 8  # states whose observations have more numbers are named by number
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def name_states(env: Any, words: Vocabulary, space: StateSpace) -> tuple[tuple[s
         names = [f"{name}, state {i}" for i, name in enumerate(names)]
     places = {name: place for name, (_, place) in zip(names, described, strict=True) if place is not None}
     notes = [
-        f"{hidden} states look like others to the environment's own observations; here they are told apart, so that a "
-        "plan may know more than an observer does"
+        f"{hidden} states have the same observation as another state; the model tells them apart, so a plan may use "
+        "more than an observer can see"
     ]
     return tuple(names), places, notes if hidden else []
 
@@ -87,7 +87,7 @@ def _describe_plainly(env: Any, observation: Any) -> Described:
 
 
 def plain_words(observation: Any) -> str:
-    """Return an observation in words; "" if it is too long.
+    """Return an observation as readable text; "" if it is too long.
 
     >>> plain_words(5), plain_words(np.array([1, 2])), plain_words({"bottles_left": 2})
     ('state 5', '(1, 2)', 'bottles left 2')

@@ -1,1 +1,1 @@
-"""Problem files of our own: TOML, JSON and .npz."""
+"""Read and write tradeoff's own problem files: TOML, JSON and .npz."""

@@ -1,4 +1,4 @@
-"""CSV tables: columns by name, numbers checked with their line."""
+"""Tables in CSV files: columns by name, and errors that name the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradeoff.sources.tables.text import check_width, read_text, rows_of
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a CSV file; ``location(i)`` says where row i is."""
+    """The columns of a CSV file; ``location(i)`` tells where row i is."""
 
     source: str
     header: list[str]
@@ -28,11 +28,11 @@ class Table:
         return len(self.lines)
 
     def location(self, row: int) -> str:
-        """Return where a row is, for messages."""
+        """Return where a row is, for error messages."""
         return f"{self.source}, line {self.lines[row]}"
 
     def texts(self, name: str) -> list[str]:
-        """Return a column of texts, or say that it is missing."""
+        """Return a column as strings, or raise a ProblemError if it is missing."""
         if name not in self.columns:
             raise ProblemError(
                 f"{self.source}: there is no column {name!r}; it has {shortened(', '.join(self.header))}"
@@ -40,19 +40,19 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str) -> list[float]:
-        """Return a column of finite numbers, or say which cell is not one."""
+        """Return a column as finite numbers, or raise a ProblemError that names the first bad cell."""
         texts = self.texts(name)
         try:
             found = [float(text) for text in texts]
             if bool not in set(map(type, texts)) and all(map(math.isfinite, found)):
                 return found
         except (TypeError, ValueError, OverflowError):
-            pass  # said below, with its place
+            pass  # reported below, with its location
         return [number(text, f"{self.location(i)}, column {name!r}") for i, text in enumerate(texts)]
 
 
 def number(text: object, where: str) -> float:
-    """Return the text as a finite number, or say where it is not one."""
+    """Return the text as a finite number, or raise a ProblemError that says where it is."""
     try:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -65,7 +65,7 @@ def number(text: object, where: str) -> float:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that was there before, if any."""
+    """Return the first name that occurs a second time, if any."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -75,21 +75,21 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def table_name(name: str, where: str) -> str:
-    """Return the name of a table, checked to be a file beside the document that names it and not anywhere else."""
+    """Return the name of a table after checking that it is a file beside the document, in no other folder."""
     if name in ("", ".", "..") or any(mark in name for mark in "/\\\0") or Path(name).name != name:
         raise ProblemError(
             f"{where} names the table {shortened(name)}; give the name of a CSV file beside the problem file, "
-            "without any folder"
+            "without a folder"
         )
     if len(name.encode("utf-8", "replace")) > 255:
-        raise ProblemError(f"{where} names a table with {len(name):,} characters, which no file name has; correct it")
+        raise ProblemError(f"{where} names a table with {len(name):,} characters, too many for a file name; correct it")
     return name
 
 
 def read_table(path: Path, required: Sequence[str]) -> Table:
     """Return the table in a CSV file; its first line names the columns.
 
-    The required columns hold names and numbers, whose spaces do not count; other cells are kept exactly as they are.
+    Spaces around cells are removed in the required columns, which hold names and numbers, and kept in all others.
     """
     if not path.exists():
         raise ProblemError(f"the table {path} does not exist; it is named in the problem file beside it")
@@ -102,7 +102,7 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
     first, header = rows[0][0], [name.strip() for name in rows[0][1]]
     twice = first_repeated(header)
     if twice is not None:
-        raise ProblemError(f"{path}: the column {shortened(twice)} is named twice; give every column a name of its own")
+        raise ProblemError(f"{path}: the column {shortened(twice)} is named twice; give each column its own name")
     for name in required:
         if name not in header:
             raise ProblemError(f"{path}: there is no column {name!r}; it has {shortened(', '.join(header))}")
@@ -115,7 +115,7 @@ def read_table(path: Path, required: Sequence[str]) -> Table:
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV table; floats keep every digit and texts every character."""
+    """Write a CSV table that reads back exactly: floats keep every digit and strings every character."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(_Lines(file), lineterminator="\r\n")
         writer.writerow(header)
@@ -123,7 +123,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[objec
 
 
 class _Lines:
-    """Ends lines with a line feed alone. The writer must not know: it would leave carriage returns unquoted."""
+    """A file whose lines end in a line feed only. The CSV writer is not told, as it would leave carriage returns unquoted."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file

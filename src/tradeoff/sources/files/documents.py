@@ -1,4 +1,4 @@
-"""Problem files of our own: one TOML or JSON document, its tables inline or as CSV beside it.
+"""Read and check the document of a problem file: TOML or JSON, with its tables inline or beside it as CSV.
 
 The format is described by ``problem.schema.json`` and in docs/problem-files.md.
 """
@@ -23,15 +23,15 @@ from tradeoff.sources.messages import shortened
 FORMAT = "tradeoff-problem/1"
 SCHEMA = Path(__file__).with_name("problem.schema.json")
 LARGEST_FILE = 256 << 20
-MOST_ENTRIES = 100_000  # names with values in a TOML file, whose reader is slow
-LONG_TEXT = 1 << 20  # characters of a TOML file from which on it is worth a closer look
+MOST_ENTRIES = 100_000  # names with values in a TOML file, because reading TOML is slow
+LONG_TEXT = 1 << 20  # characters; only longer TOML files can have too many entries
 MOST_TABLES = 5_000  # tables in a TOML file
 DEEPEST_KEY = 100  # dots in a TOML key
-TOO_DEEP = "brackets are nested too deeply to be a problem file"
+TOO_DEEP = "brackets are nested too deeply for a problem file"
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the document in a file as it stands, or say where it cannot be read."""
+    """Return the document in a file without checking it against the schema."""
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ProblemError(
@@ -57,7 +57,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ProblemError(f"{path}: {TOO_DEEP}") from None
     except ProblemError as error:
         raise ProblemError(f"{path}: {error}") from None
-    except ValueError:  # Python converts whole numbers of at most so many digits
+    except ValueError:  # Python limits the digits of an integer
         raise ProblemError(
             f"{path}: a whole number has more than {sys.get_int_max_str_digits():,} digits; correct it"
         ) from None
@@ -73,14 +73,14 @@ _PLACEHOLDER = "read as JSON"
 
 
 def _toml_document(text: str) -> dict[str, Any]:
-    """Return the document in a TOML text; a long table in it that is also JSON is read as such, which is far faster."""
+    """Return the document in a TOML text; a long table that is also valid JSON is read as JSON, which is far faster."""
     found = _LONG_TABLE.search(text) if len(text) > LONG_TEXT else None
     rows, end = (None, 0) if found is None else _json_rows(text, found.end())
     if found is not None and rows is not None:
         rest = f'{text[: found.end()]}"{_PLACEHOLDER}"{text[end:]}'
         check_toml(rest)
         document = tomllib.loads(rest)
-        if document.get(found[1]) == _PLACEHOLDER:  # and it was not in a text or in another table
+        if document.get(found[1]) == _PLACEHOLDER:  # otherwise it was in a string or in another table
             check_characters(rows, text)
             return document | {found[1]: rows}
     check_toml(text)
@@ -88,12 +88,12 @@ def _toml_document(text: str) -> dict[str, Any]:
 
 
 def _json_rows(text: str, begin: int) -> tuple[list[Any] | None, int]:
-    """Return the JSON list that begins there and where it ends; None where there is none."""
+    """Return the JSON list that begins at ``begin`` (None if there is none) and where it ends."""
     decoder = json.JSONDecoder(parse_constant=_not_toml)
     try:
         rows, end = decoder.raw_decode(text, begin)
     except json.JSONDecodeError as error:
-        # A comma after the last row is TOML, but not JSON.
+        # TOML allows a comma after the last row, JSON does not.
         comma = text.rfind(",", begin, error.pos + 1)
         bracket = text.find("]", comma)
         if comma < 0 or text[comma + 1 : bracket].strip():
@@ -117,19 +117,19 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-# A key of several parts, as a + b + c with dots for the plus signs; quoted texts, to be skipped; and lines like [this].
+# A key with many dots, as in a.b.c.d; a quoted string, to be skipped, or an equals sign; a line like [this].
 _DOTTED = re.compile(r"""(?:(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){3,}+""")
 _QUOTED_OR_EQUALS = re.compile(r"""=|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'""")
 _TABLE = re.compile(r"^[ \t]*+\[[^,\n]*\][ \t]*+(?:#.*)?$", re.MULTILINE)
 
 
 def check_toml(text: str) -> None:
-    """Refuse a text that would take the TOML reader very long, or crash it."""
+    """Raise a ProblemError for a text that would take the TOML reader very long, or crash it."""
     for found in _DOTTED.finditer(text):
         dots = found.group().count(".")
         if dots > DEEPEST_KEY:
             line = text.count("\n", 0, found.start()) + 1
-            raise ProblemError(f"line {line}: a name with {dots:,} dots is nested too deeply to be in a problem file")
+            raise ProblemError(f"line {line}: a name with {dots:,} dots is nested too deeply for a problem file")
     tables = sum(1 for _ in _TABLE.finditer(text)) if text.count("[") > MOST_TABLES else 0
     if tables > MOST_TABLES:
         raise ProblemError(
@@ -145,7 +145,7 @@ def check_toml(text: str) -> None:
 
 
 def check_document(document: Mapping[str, Any], source: str) -> None:
-    """Raise a ProblemError that names the place where a document departs from the schema."""
+    """Raise a ProblemError that says where a document departs from the schema."""
     import jsonschema
 
     if document.get("format") != FORMAT:
@@ -162,7 +162,7 @@ def check_document(document: Mapping[str, Any], source: str) -> None:
             raise ProblemError(
                 f"{source}: it has {count:,} {what}; at most {MOST_KEYS:,} are read: is it the right file?"
             )
-    # Validation is slow: it sees the beginning of long parts, which are checked below or when their rows are read.
+    # Validation is slow, so it sees only the beginning of long parts; the rest is checked below or when rows are read.
     sample = {key: value if key == "objectives" else _beginning(value) for key, value in document.items()}
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     errors = list(validator.iter_errors(sample))
@@ -182,13 +182,13 @@ def _beginning(value: Any) -> Any:
     if isinstance(value, list):
         return value[:3]
     if isinstance(value, dict):
-        # All the names of "reference" are looked at, and the first of the names that a file may choose itself.
+        # Check all names that the schema fixes (those of "reference"), but only the first of those a file can choose.
         return {key: _beginning(value[key]) for key in islice(value, 10)}
     return value
 
 
 def _check_all(document: Mapping[str, Any], source: str) -> None:
-    """Check every entry of the parts that may be long; the schema has checked their beginnings."""
+    """Check every entry of the parts that may be long, of which the schema has checked only the beginning."""
     for key in ("states", "actions", "ends"):
         _check_texts(document.get(key, ()), f"{source}: {key}")
     for label, texts in document.get("labels", {}).items():
@@ -206,10 +206,10 @@ def _check_all(document: Mapping[str, Any], source: str) -> None:
 
 def _check_texts(texts: Any, where: str) -> None:
     if not isinstance(texts, Sequence) or isinstance(texts, str):
-        raise ProblemError(f"{where}: {shortened(texts)} is not a list of texts")
+        raise ProblemError(f"{where}: {shortened(texts)} is not a list of strings")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ProblemError(f"{where}[{i}]: {shortened(text)} is not a text; put it in quotes")
+            raise ProblemError(f"{where}[{i}]: {shortened(text)} is not a string; put it in quotes")
 
 
 def _check_number(amount: Any, where: str) -> None:

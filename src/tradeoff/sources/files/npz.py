@@ -1,4 +1,4 @@
-"""The compact form for large models: arrays and a JSON header in one .npz file. Nothing in it is ever executed."""
+"""The compact form for large models: arrays and a JSON header in one .npz file. Reading it never runs code from the file."""
 
 from __future__ import annotations
 
@@ -21,27 +21,33 @@ from tradeoff.model import Objective, Reference
 from tradeoff.problem import check_distinct
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.layer import Layer, check_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.ram import check_fits
+from tradeoff.sources.files import coverages
 from tradeoff.sources.files.writing import known_places
 from tradeoff.sources.limits import MOST_KEYS, check_characters, check_length
 from tradeoff.sources.messages import shortened
 
 FORMAT = "tradeoff-npz/1"
 LAYER_ARRAYS = ("state_ptr", "action", "choice_ptr", "target", "prob", "reward", "branch_reward")
-# Arrays of a model hold pointers, which do not compress well: a file that unpacks to far more is malicious.
+# A model's arrays do not compress very well: a file that unpacks to far more than its size is malicious.
 SURELY_QUICK = 256 << 20
 MOST_PACKED = 200
-# What reading a damaged or malicious file may raise.
+# The exceptions that reading a damaged or malicious file may raise.
 DAMAGES = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, OSError, EOFError, ValueError, LookupError,
     TypeError, AttributeError, ArithmeticError, RuntimeError, SyntaxError,
 )  # fmt: skip
 
 
-def write(problem: Catalogue | MDP, path: Path) -> None:
+def write(problem: Catalogue | MDP | Coverage, path: Path) -> None:
     """Write a problem as .npz; reading it back gives the same problem exactly."""
+    arrays: dict[str, NDArray[Any]] = {}
+    if isinstance(problem, Coverage):
+        arrays |= coverages.arrays_of(problem)
+        problem = problem.storable_model
     header: dict[str, Any] = {
         "format": FORMAT,
         "kind": "catalogue" if isinstance(problem, Catalogue) else "mdp",
@@ -52,7 +58,6 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
         ],
         "reference": [problem.reference.name, problem.reference.outcome and dict(problem.reference.outcome)],
     }
-    arrays: dict[str, NDArray[Any]] = {}
     if isinstance(problem, Catalogue):
         header |= {"names": list(problem.names), "labels": {key: list(t) for key, t in problem.labels.items()}}
         arrays["values"] = problem.values
@@ -80,13 +85,14 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def read(path: Path) -> Catalogue | MDP:
-    """Return the problem in an .npz file that ``write`` made; everything is checked, sizes before anything is read."""
+def read(path: Path) -> Catalogue | MDP | Coverage:
+    """Return the problem in an .npz file made by ``write``; everything is checked, and sizes before anything is read."""
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive, path)
         with np.load(path, allow_pickle=False) as arrays:
-            return _problem(arrays, path)
+            model = _problem(arrays, path)
+            return coverages.coverage_from(arrays, model) if coverages.HEADER in arrays else model
     except ProblemError as error:
         raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from None
     except ArgumentError:
@@ -97,7 +103,7 @@ def read(path: Path) -> Catalogue | MDP:
 
 
 def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse a file whose arrays would not fit, or that say they are larger than what is stored."""
+    """Raise a ProblemError if the arrays would not fit into memory, or claim to be larger than what is stored."""
     members = archive.infolist()
     total = sum(member.file_size for member in members)
     packed = max(1, path.stat().st_size)
@@ -117,7 +123,7 @@ def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
             raise ProblemError(f"{path}: {member.filename} holds objects, which are never loaded")
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if size != stored:
-            raise ProblemError(f"{path}: {member.filename} says it has {size:,} bytes, but {stored:,} are stored")
+            raise ProblemError(f"{path}: {member.filename} claims to have {size:,} bytes, but {stored:,} are stored")
 
 
 def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
@@ -150,12 +156,12 @@ def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str, kind: Any) -> NDArray[Any]:
-    """Return an array as the kernels take it, or say that it is missing or of another type."""
+    """Return an array in the form the kernels need; raise a ProblemError if it is missing or of the wrong type."""
     if name not in arrays:
         raise ProblemError(f"the array {name!r} is missing; was the file made by this program?")
     array = arrays[name]
     if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, kind):
-        raise ProblemError(f"the array {name!r} has another type than {kind.__name__}; was it made by this program?")
+        raise ProblemError(f"the array {name!r} is not of type {kind.__name__}; was the file made by this program?")
     return np.ascontiguousarray(array)
 
 
@@ -183,7 +189,7 @@ def _layer(
     for name in LAYER_ARRAYS:
         if name != "branch_reward" or f"{name}_{number}" in arrays:
             parts[name] = _array(arrays, f"{name}_{number}", np.number)
-    # Differences of huge pointers could wrap round and look as if they increased.
+    # Differences of huge pointers could overflow, so that decreasing pointers would seem to increase.
     for name in ("state_ptr", "choice_ptr"):
         if parts[name].min(initial=0) < 0:
             raise ProblemError(f"the pointers {name}_{number} of the model are negative; is the file damaged?")
@@ -193,7 +199,7 @@ def _layer(
 
 
 def _check_header(header: Mapping[str, Any]) -> None:
-    """Raise a ProblemError that names the entry of the header which is missing or not what it must be."""
+    """Raise a ProblemError that names the first missing or wrong entry of the header."""
     is_mdp = header.get("kind") == "mdp"
     checks = COMMON | (MDP_ONLY if is_mdp else CATALOGUE_ONLY)
     for name, (check, expected) in checks.items():
@@ -211,7 +217,7 @@ def _check_header(header: Mapping[str, Any]) -> None:
 
 
 def is_text(value: object) -> bool:
-    """Return whether this is a text."""
+    """Return whether this is a string."""
     return isinstance(value, str)
 
 
@@ -226,7 +232,7 @@ def is_amount(value: object) -> bool:
 
 
 def is_list(value: object, check: Callable[[object], bool] = is_text, length: int | None = None) -> bool:
-    """Return whether this is a list of what is asked for, which is texts."""
+    """Return whether this is a list of such values, by default strings."""
     return (
         isinstance(value, list | tuple)
         and len(value) == (len(value) if length is None else length)
@@ -235,7 +241,7 @@ def is_list(value: object, check: Callable[[object], bool] = is_text, length: in
 
 
 def is_table(value: object, check: Callable[[object], bool]) -> bool:
-    """Return whether this is a table of what is asked for."""
+    """Return whether this is a table of such values."""
     return isinstance(value, dict) and all(map(check, value.values()))
 
 
@@ -265,7 +271,7 @@ COMMON: Checks = {
 }
 CATALOGUE_ONLY: Checks = {
     "names": (is_list, "a list of strings"),
-    "labels": (lambda value: is_table(value, is_list), "a table of lists of texts"),
+    "labels": (lambda value: is_table(value, is_list), "a table of lists of strings"),
 }
 MDP_ONLY: Checks = {
     "horizon": (is_count, "a whole number"),

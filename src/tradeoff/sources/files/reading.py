@@ -1,4 +1,4 @@
-"""A problem file becomes a catalogue or a Markov decision process."""
+"""Turn a problem file into a catalogue or a Markov decision process."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _amounts(table: Table, objectives: Sequence[Objective]) -> Matrix:
 
 
 def check_columns(objectives: Sequence[Objective], taken: Sequence[str]) -> None:
-    """Raise a ProblemError if an objective is called like another column of the table."""
+    """Raise a ProblemError if an objective has the name of another column of the table."""
     for o in objectives:
         if o.name in taken:
-            raise ProblemError(f"an objective cannot be called {o.name!r}: that is a column of its own; rename it")
+            raise ProblemError(f"an objective cannot be called {o.name!r}: another column has that name; rename it")
 
 
 def _inline(rows: Sequence[Sequence[Any]], header: Sequence[str], what: str) -> Table:

@@ -1,4 +1,4 @@
-"""A problem is written as a TOML or JSON document, with its tables beside it as CSV."""
+"""Write a problem as a TOML or JSON document, with its tables beside it as CSV."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Written:
-    """A table that is going to be written."""
+    """A table to write."""
 
     path: Path
     header: Sequence[str]
@@ -72,11 +72,11 @@ class _Written:
 
 
 def _check_own(table: Path, document: Path) -> None:
-    """Raise a ProblemError if a table exists that is not named by an earlier version of the document."""
+    """Raise a ProblemError if a file of this name exists that the present document does not name as its table."""
     name = json.dumps(table.name, ensure_ascii=False)[1:-1].encode()
     if table.exists() and not (document.is_file() and name in document.read_bytes()):
         raise ProblemError(
-            f"there is a file {table} already, which is not a table of {document.name}; "
+            f"the file {table} already exists and is not a table of {document.name}; "
             "move it away, or choose another name for the problem"
         )
 
@@ -119,7 +119,7 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
         "transitions": f"{path.stem}.csv",
     }
     if isinstance(mdp.states, Numbered) and not ends:
-        del part["states"]  # the rows name them all, in order
+        del part["states"]  # the rows name all states in this order
     if mdp.nothing_action is not None:
         part["nothing_action"] = mdp.actions[mdp.nothing_action]
     if mdp.wording.description:
@@ -136,13 +136,13 @@ def _mdp_parts(mdp: MDP, path: Path) -> tuple[dict[str, Any], list[_Written]]:
 
 
 def known_places(mdp: MDP) -> dict[str, tuple[float, float]]:
-    """Return the places of the states; states that were left out as unreachable are skipped."""
+    """Return the map coordinates of the states, without those left out as unreachable."""
     known = set(mdp.states) if mdp.places else set()
     return {state: (float(x), float(y)) for state, (x, y) in mdp.places.items() if state in known}
 
 
 def toml_text(document: Mapping[str, Any]) -> str:
-    """Return a document of texts, numbers, lists and tables as TOML."""
+    """Return a document of strings, numbers, lists and tables as TOML."""
     lines = [f"{_key(name)} = {_toml(value)}" for name, value in document.items() if name != "objectives"]
     for objective in document.get("objectives", ()):
         lines += ["", "[[objectives]]", *(f"{_key(name)} = {_toml(value)}" for name, value in objective.items())]

@@ -1,1 +1,1 @@
-"""Networks of streets, tracks or cables."""
+"""Read networks of streets, tracks or cables."""

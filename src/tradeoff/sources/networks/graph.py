@@ -1,4 +1,4 @@
-"""A graph, whichever file or library it came from."""
+"""A graph from any file format or library."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Values = dict[str, object]
 
 @dataclass
 class Graph:
-    """What is in a file or an object of another library: nodes and edges with their attributes."""
+    """Nodes and edges with their attributes."""
 
     about: Values = field(default_factory=dict)
     nodes: dict[str, Values] = field(default_factory=dict)
-    edges: list[tuple[str, str, Values]] = field(default_factory=list)  # each in the direction it can be used
+    edges: list[tuple[str, str, Values]] = field(default_factory=list)  # (from, to, attributes)

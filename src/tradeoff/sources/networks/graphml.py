@@ -1,4 +1,4 @@
-"""A reader of GraphML files: every value stays a text, and nothing is fetched, expanded or nested."""
+"""Read GraphML files: values stay strings, nothing external is fetched, and entities and nested graphs are refused."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tradeoff.sources.options import library
 from tradeoff.sources.progress import tracked
 
 LARGEST_FILE = 256 << 20
-DEEPEST = 16  # elements within elements; a graph needs five
-MOST_OTHERS = 100_000  # elements that are no part of a graph, such as a program's drawing hints
+DEEPEST = 16  # levels of nested elements; a graph needs five
+MOST_OTHERS = 100_000  # elements that are not part of a graph, such as a program's drawing hints
 PARTS = {"graphml", "key", "default", "desc", "graph", "node", "edge", "data"}
 
 
 def read_graphml(path: Path) -> Graph:
-    """Return the graph in a GraphML file; edges of an undirected graph are there both ways."""
+    """Return the graph in a GraphML file; an undirected edge becomes two, one in each direction."""
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ProblemError(
-            f"{path} has {size / 2**20:,.0f} MB; GraphML files may have at most {LARGEST_FILE >> 20} MB: cut out the part "
-            "that is needed"
+            f"{path} has {size / 2**20:,.0f} MB; GraphML files may have at most {LARGEST_FILE >> 20} MB: save only the "
+            "part that is needed"
         )
     parser = library("defusedxml.ElementTree", "network", "reading a GraphML file")
     try:
@@ -51,16 +51,16 @@ def refusal(error: Exception) -> str:
             what = "an entity (<!ENTITY ...>)"
         case _:
             return f"cannot be read as text ({shortened(str(error))}); save it in the encoding UTF-8"
-    return f"declares {what}, which a GraphML file needs not and which is not read; take the declaration out"
+    return f"declares {what}, which is refused and which no GraphML file needs; remove the declaration"
 
 
 class _Reader:
-    """The state of reading one file from its beginning to its end."""
+    """The state of reading one file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.graph = Graph()
-        self.keys: dict[str, tuple[str, str]] = {}  # id -> (what it is for, the attribute's name)
+        self.keys: dict[str, tuple[str, str]] = {}  # id -> (kind of element, name of the attribute)
         self.defaults: dict[str, Values] = {"node": {}, "edge": {}, "graph": {}}
         self.data: Values = {}
         self.graph_data: Values = {}
@@ -93,7 +93,7 @@ class _Reader:
 
     def begin(self, name: str, element: Any) -> None:
         if len(self.above) >= DEEPEST:
-            raise ProblemError(f"{self.path}: elements are nested too deeply to be a graph; is it the right file?")
+            raise ProblemError(f"{self.path}: elements are nested too deeply for a graph; is it the right file?")
         if not self.above and name != "graphml":
             raise ProblemError(f"{self.path}: begins with <{name:.40}>, not with <graphml>; is it the right file?")
         if name not in PARTS:
@@ -102,12 +102,12 @@ class _Reader:
                 raise ProblemError(f"{self.path}: has a <{name}>; only nodes and edges between two of them are read")
             if self.others > MOST_OTHERS:
                 raise ProblemError(
-                    f"{self.path}: more than {MOST_OTHERS:,} elements are no part of a graph, the last is <{name:.40}>; "
+                    f"{self.path}: more than {MOST_OTHERS:,} elements are not part of a graph, the last is <{name:.40}>; "
                     "save the graph without drawings"
                 )
         if name == "graph":
             if self.directed is not None:
-                raise ProblemError(f"{self.path}: has a second graph; only files with one are read: save it alone")
+                raise ProblemError(f"{self.path}: has a second graph; save each graph in a file of its own")
             self.directed = element.get("edgedefault", "directed") != "undirected"
         elif name in ("node", "edge"):
             self.data = {}
@@ -128,7 +128,9 @@ class _Reader:
                 node = element.get("id")
                 if node is None or node in self.graph.nodes:
                     what = "no id" if node is None else f"the id {shortened(node)}, which another node has"
-                    raise ProblemError(f"{self.path}, node {len(self.graph.nodes) + 1}: has {what}; give each its own")
+                    raise ProblemError(
+                        f"{self.path}, node {len(self.graph.nodes) + 1}: has {what}; give each node its own id"
+                    )
                 self.graph.nodes[node] = self.data
             case "edge":
                 source, target = element.get("source"), element.get("target")
@@ -143,6 +145,6 @@ class _Reader:
                     self.graph.edges.append((target, source, values))
 
     def kinds(self, key: Any) -> list[str]:
-        """Return what a key is for."""
+        """Return the kinds of element that a key applies to."""
         given = key.get("for", "all")
         return [given] if given in self.defaults else list(self.defaults) if given == "all" else []

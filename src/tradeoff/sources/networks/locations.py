@@ -1,4 +1,4 @@
-"""Where the nodes of a network are, and which of them is nearest to a place."""
+"""Coordinates of the nodes of a network, and the node nearest to a point."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from tradeoff.errors import ArgumentError
 from tradeoff.sources.networks.graph import Graph, Values
 
-PLACES = (("x", "y"), ("lon", "lat"))  # the attributes that say where a node is
-METRES = 111_195.0  # of a degree
+PLACES = (("x", "y"), ("lon", "lat"))  # the attributes that give a node's coordinates
+METRES = 111_195.0  # in a degree of latitude
 
 
 class Places:
-    """Where the nodes are, as far as their attributes say it."""
+    """The coordinates of those nodes whose attributes give them."""
 
     def __init__(self, graph: Graph) -> None:
         self.at: dict[str, tuple[float, float]] = {}
@@ -30,26 +30,26 @@ class Places:
         self.narrow = math.cos(math.radians(sum(latitudes) / len(latitudes))) if self.degrees else 1.0
 
     def drawn(self, node: str) -> tuple[float, float]:
-        """Return where a node is on a map that is not stretched."""
+        """Return a node's coordinates on a map with the same scale in both directions."""
         x, y = self.at[node]
         return x * self.narrow, y
 
     def nearest(self, x: float, y: float) -> tuple[str, str]:
-        """Return the node that is nearest to a place, and how far away it is; refuse places that must be a mistake."""
+        """Return the node nearest to a point, and its distance; refuse a point that can only be a mistake."""
         at = np.array(list(self.at.values()))
         order = "; x is the longitude and y the latitude" if self.degrees else ""
         limits = zip((x, y), (180, 90), at.T, ("longitude", "latitude"), strict=True)
         for value, most, known, what in limits if self.degrees else ():
-            if abs(value) > max(most, np.abs(known).max()):  # some count longitudes up to 360
+            if abs(value) > max(most, np.abs(known).max()):  # some data have longitudes up to 360
                 raise ArgumentError(f"its {what}, {value:g}, is not between -{most} and {most} degrees{order}")
-        with np.errstate(over="ignore"):  # what is too far away for a number is too far away
+        with np.errstate(over="ignore"):  # an infinite distance is refused below, too
             away = np.hypot((at[:, 0] - x) * self.narrow, at[:, 1] - y)
             (low_x, low_y), (high_x, high_y) = at.min(axis=0), at.max(axis=0)
             extent = float(np.hypot((high_x - low_x) * self.narrow, high_y - low_y))
         found = int(away.argmin())
         if 0 < extent * (1 + 1e-9) < away[found]:
             raise ArgumentError(
-                f"it is {self._far(away[found])} away from the nearest node, farther than the whole network is wide "
+                f"it is {self._far(away[found])} from the nearest node, farther than the whole network is wide "
                 f"({self._far(extent)}: x is {low_x:g} to {high_x:g}, y is {low_y:g} to {high_y:g}){order}"
             )
         return list(self.at)[found], self._far(away[found])

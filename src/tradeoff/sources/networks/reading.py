@@ -1,4 +1,4 @@
-"""Networks of streets, tracks or cables: GraphML files (as OSMnx writes them) and networkx graphs become routes."""
+"""Turn GraphML files (such as those of OSMnx) and networkx graphs into problems of choosing a route."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tradeoff.sources.networks.locations import Places
 from tradeoff.sources.networks.routes import Network, Routes, hops_between, not_dominated, steps_mdp, within
 from tradeoff.sources.options import parse_objectives, real, whole
 
-OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # what OSMnx writes
+OSM_UNITS = {"length": "m", "travel_time": "s", "speed_kph": "km/h", "elevation": "m"}  # as written by OSMnx
 SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """What is asked of a network, as it was given.
+    """Options for reading a network, as given.
 
-    ``origin`` and ``destination`` are nodes, or "x,y" for the node nearest to a location. ``objectives`` are attributes
-    of the edges that add up along the way ("length:min,travel_time:min"). ``scenarios`` ("clear:0.7,jam:0.3") makes an
-    edge cost its travel_time_clear or its travel_time_jam. ``horizon`` is the largest number of edges, if there is one.
+    ``origin`` and ``destination`` are nodes, or "x,y" for the nearest node. ``objectives`` are attributes of the edges
+    that add up along a route ("length:min,travel_time:min"). With ``scenarios`` ("clear:0.7,jam:0.3"), an edge costs its
+    travel_time_clear or its travel_time_jam. ``horizon`` is the largest number of edges in a route, if limited.
     """
 
     origin: object = None
@@ -58,7 +58,7 @@ def from_graph(graph: Any, options: NetworkOptions) -> Routes | MDP:
     for node, values in graph.nodes(data=True):
         if str(node) in nodes:
             raise ProblemError(
-                f"two nodes are both written {shortened(str(node))}; rename one, such as by relabel_nodes"
+                f"two nodes are both written {shortened(str(node))}; rename one, for example with relabel_nodes"
             )
         nodes[str(node)] = dict(values)
     found = Graph(dict(graph.graph), nodes)
@@ -70,7 +70,7 @@ def from_graph(graph: Any, options: NetworkOptions) -> Routes | MDP:
 
 
 def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
-    """Return the problem that a graph and the options make."""
+    """Return the problem defined by a graph and the options."""
     notes: list[str] = []
     if not graph.edges:
         raise ProblemError(f"the network has {len(graph.nodes):,} nodes and no edges; there is no route through it")
@@ -82,13 +82,13 @@ def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
     goal = _node(graph, places, "destination", asked.destination, index, notes)
     if start == goal:
         raise ArgumentError(
-            f"origin and destination are both node {shortened(list(index)[start])}; choose two nodes that are different"
+            f"origin and destination are both node {shortened(list(index)[start])}; choose two different nodes"
         )
     amounts = _amounts(graph, [o.name for o in objectives], names, notes)
     if names:
         notes.append(
-            f"scenarios {', '.join(f'{n} ({c:g})' for n, c in zip(names, chances, strict=True))}: drawn anew on every edge; "
-            "best and worst are averages"
+            f"scenarios {', '.join(f'{n} ({c:g})' for n, c in zip(names, chances, strict=True))}: drawn independently "
+            "on every edge; best and worst are averages"
         )
     network, hops = _on_the_way(graph, index, start, goal, amounts, chances, objectives, places, notes)
     problem = _routes(network, hops, objectives, asked.horizon, name, notes)
@@ -99,18 +99,18 @@ def _problem(graph: Graph, asked: NetworkOptions, name: str) -> Routes | MDP:
 def _routes(
     network: Network, hops: Int, objectives: tuple[Objective, ...], horizon: object, name: str, notes: list[str]
 ) -> Routes | MDP:
-    """Return the routes by shortest paths where that is exact, as an MDP where it is not or a horizon is given."""
+    """Return the routes: by shortest paths if that is exact; as an MDP otherwise, or if a horizon is given."""
     title = f"{name}: from {network.nodes[network.start]} to {network.nodes[network.goal]}"
     if horizon is not None:
         steps = whole("horizon", horizon)
         notes.append(
-            f"at most {steps} edges, as the horizon says; at each step only those are allowed from which the destination "
-            "can still be reached in time, so that every plan arrives"
+            f"a plan takes at most {steps} edges (the horizon); at each step only edges from which the destination can "
+            "still be reached in time are allowed, so every plan arrives"
         )
         near, hops = within(network, hops, steps)
         if len(near.nodes) < len(network.nodes):
             notes.append(
-                f"{len(network.nodes) - len(near.nodes):,} of {len(network.nodes):,} nodes are on no way of at most {steps} "
+                f"{len(network.nodes) - len(near.nodes):,} of {len(network.nodes):,} nodes are on no route of at most {steps} "
                 "edges; they were left out"
             )
         return steps_mdp(near, hops, objectives, steps, name, title)
@@ -119,15 +119,15 @@ def _routes(
         return Routes(network, objectives, name=name, title=title)
     if network.longest is None:
         raise ProblemError(
-            f"{reason}, and the network has cycles, on which going round for ever would pay; give a horizon (the "
-            "largest number of edges, such as horizon=30), or describe it as a cost that is never negative"
+            f"{reason}, and the network has cycles, so going round forever would pay; give a horizon (the largest number of "
+            "edges, such as horizon=30), or express it as a cost that is never negative"
         )
-    notes.append(f"the network has no circles, and no way through it has more than {network.longest} edges")
+    notes.append(f"the network has no cycles, and no route through it has more than {network.longest} edges")
     return steps_mdp(network, hops, objectives, network.longest, name, title)
 
 
 def _not_a_cost(network: Network, objectives: tuple[Objective, ...]) -> str:
-    """Return why shortest paths would not do, if so."""
+    """Return why shortest paths would not be exact, or "" if they are."""
     for j, objective in enumerate(objectives):
         if objective.goal == "max":
             return f"more {objective.name!r} is better"
@@ -162,7 +162,7 @@ def _objectives(graph: Graph, given: object, scenarios: list[str], notes: list[s
 
 
 def _check_known(graph: Graph, objective: str, scenarios: list[str]) -> None:
-    """Refuse an objective that no edge has as an attribute."""
+    """Raise an ArgumentError if no edge has the objective as an attribute."""
     names = [objective, *(f"{objective}_{scenario}" for scenario in scenarios)]
     if any(name in values for _, _, values in graph.edges for name in names):
         return
@@ -175,7 +175,7 @@ def _check_known(graph: Graph, objective: str, scenarios: list[str]) -> None:
 
 
 def _some(names: Sequence[str], word: str) -> str:
-    """Return names in quotes, as a sentence lists them; not more of them than can be read."""
+    """Return the first few names in quotes, as a list within a sentence."""
     shown = [repr(name) for name in names[:SHOWN]]
     if len(names) > SHOWN:
         return f"{', '.join(shown)}, ... ({len(names)} in all)"
@@ -183,7 +183,7 @@ def _some(names: Sequence[str], word: str) -> str:
 
 
 def _numeric(graph: Graph) -> str:
-    """Return which attributes of the edges are numbers, as far as the first ones show."""
+    """Return which attributes are numbers, judging by the first edges."""
     found: dict[str, None] = {}
     for _, _, values in graph.edges[:100]:
         for name, value in values.items():
@@ -197,7 +197,7 @@ def _numeric(graph: Graph) -> str:
 
 
 def _scenarios(given: object) -> tuple[list[str], Vector]:
-    """Return the scenarios and how likely each is: "clear:0.7,jam:0.3", or a mapping."""
+    """Return the scenarios and their probabilities, given as "clear:0.7,jam:0.3" or as a mapping."""
     if given is None:
         return [], np.ones(1)
     if isinstance(given, Mapping):
@@ -227,7 +227,7 @@ def _scenarios(given: object) -> tuple[list[str], Vector]:
 
 
 def _node(graph: Graph, places: Places, what: str, given: object, index: Mapping[str, int], notes: list[str]) -> int:
-    """Return the number of the node that is meant: by its id, or the nearest to "x,y"."""
+    """Return the index of a node given by its id, or as the nearest to "x,y"."""
     some = listing(index)
     if given is None:
         raise ArgumentError(f"say which node is the {what}, such as {what}=ID or {what}=x,y; nodes are {some}")
@@ -239,19 +239,17 @@ def _node(graph: Graph, places: Places, what: str, given: object, index: Mapping
         x, y = (float(part) for part in parts)
     except ValueError:
         raise ArgumentError(
-            f"the {what} {shortened(given)} is neither a node nor a place x,y; nodes are {some}"
+            f"the {what} {shortened(given)} is neither a node nor a point x,y; nodes are {some}"
         ) from None
     if not (math.isfinite(x) and math.isfinite(y)):
-        raise ArgumentError(f"the {what} {text} is not a place; give two finite numbers x,y")
+        raise ArgumentError(f"the {what} {text} is not a point; give two finite numbers x,y")
     if not places.at:
-        raise ArgumentError(
-            f"the {what} is a place, {text}, but no node says where it is (x and y); name a node: {some}"
-        )
+        raise ArgumentError(f"the {what} is the point {text}, but no node has coordinates x and y; name a node: {some}")
     try:
         node, away = places.nearest(x, y)
     except ArgumentError as error:
         raise ArgumentError(f"the {what} {text} is not in this network: {error}") from None
-    notes.append(f"the {what} is node {node}, which is nearest to {text} ({away} away)")
+    notes.append(f"the {what} is node {node}, the nearest to {text} ({away} away)")
     return index[node]
 
 
@@ -259,7 +257,7 @@ def _node(graph: Graph, places: Places, what: str, given: object, index: Mapping
 
 
 def _amounts(graph: Graph, objectives: list[str], scenarios: list[str], notes: list[str]) -> NDArray[np.float64]:
-    """Return the amounts [scenarios, edges, k]; an attribute named after the scenario stands for the plain one."""
+    """Return the amounts [scenarios, edges, k]; an attribute named after a scenario replaces the plain one."""
     result = np.empty((max(1, len(scenarios)), len(graph.edges), len(objectives)))
     for j, objective in enumerate(objectives):
         for s, scenario in enumerate(scenarios or [""]):
@@ -273,7 +271,7 @@ def _amounts(graph: Graph, objectives: list[str], scenarios: list[str], notes: l
             f"looked for: {_some(looked_for, 'and')}; with numbers there {_numeric(graph)}"
         )
     if plain:
-        notes.append(f"no edge has attributes for scenario {', '.join(plain)}; the plain ones are taken")
+        notes.append(f"no edge has attributes for scenario {', '.join(plain)}; the plain ones are used")
     return result
 
 
@@ -292,7 +290,7 @@ def _column(graph: Graph, objective: str, special: str) -> list[float]:
 
 
 def _street(values: Values) -> str:
-    """Return the name of an edge's street; OSMnx writes several as "['A', 'B']"."""
+    """Return the name of an edge's street; OSMnx writes several names as "['A', 'B']"."""
     given = values.get("name") or values.get("ref") or ""
     if isinstance(given, str) and given.startswith("[") and given.endswith("]"):
         given = [one or other for one, other in re.findall(r"'([^']*)'|\"([^\"]*)\"", given)] or given
@@ -309,7 +307,7 @@ def _on_the_way(
     graph: Graph, index: Mapping[str, int], start: int, goal: int, amounts: NDArray[np.float64], chances: Vector,
     objectives: tuple[Objective, ...], places: Places, notes: list[str],
 ) -> tuple[Network, Int]:  # fmt: skip
-    """Return the part of the graph that lies on some way, and how many edges each node is from the destination."""
+    """Return the part of the graph that lies on some route, and how many edges each node is from the destination."""
     names = list(index)
     source = np.array([index[a] for a, _, _ in graph.edges], dtype=np.int64)
     target = np.array([index[b] for _, b, _ in graph.edges], dtype=np.int64)
@@ -321,7 +319,7 @@ def _on_the_way(
             f"the destination {shortened(names[goal])} cannot be reached from the origin {shortened(names[start])}: of "
             f"{len(index):,} nodes, "
             f"{int(np.isfinite(there).sum()) - 1:,} can be reached from the origin, and {int(np.isfinite(back).sum()) - 1:,} "
-            "lead to the destination; choose other nodes, or look for one-way edges"
+            "lead to the destination; choose other nodes, or check for one-way edges"
         )
     keep = np.isfinite(there) & np.isfinite(back)
     kept = np.flatnonzero(usable & keep[source] & keep[target])
@@ -329,8 +327,8 @@ def _on_the_way(
     better = not_dominated(source[kept], target[kept], amounts[:, kept] * [o.sign for o in objectives])
     for lost, words in (
         (loops, "edges lead back to where they begin"),
-        (~keep, f"of {len(index):,} nodes are on no way to the destination"),
-        (~better, "edges are worse in everything than one beside them"),
+        (~keep, f"of {len(index):,} nodes are on no route to the destination"),
+        (~better, "edges are no better in anything than another between the same nodes"),
     ):
         if lost.any():
             notes.append(f"{int(lost.sum()):,} {words}; they were left out")

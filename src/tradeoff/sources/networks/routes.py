@@ -1,9 +1,9 @@
-"""Routes through a network as a problem: by shortest paths where all amounts are costs, by an MDP in steps otherwise.
+"""Routes through a network as a problem: by shortest paths if all amounts are costs, as an MDP otherwise.
 
-All that counts for a linear preference is the expected amount on each edge. Where less is better of everything and no
-amount is negative, a route that is best for some weights is a shortest path, and visiting a node twice never helps:
-``Routes`` finds such paths by Dijkstra's method, exactly and without a bound on their length. Otherwise going round in
-circles may pay, so that the number of steps must be limited: ``steps_mdp``.
+A linear preference depends only on the expected amounts on each edge. If less of every objective is better and no amount
+is negative, the best route for any weights is a shortest path, and visiting a node twice never helps: ``Routes`` finds such
+paths with Dijkstra's algorithm, exactly and without a limit on their length. Otherwise going round in circles may pay, so
+``steps_mdp`` limits the number of steps.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from tradeoff.problems.limits import Limit
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet, Steps
 
-# Shortest paths that are looked for at the start, to know every route that may be best: a few seconds for a city.
+# Shortest paths computed at the start to find every route that is best for some weights: a few seconds for a city.
 MOST_ASKED = 5000
-MOST_DRAWN = 500  # nodes of a network that are all on its map
+MOST_DRAWN = 500  # nodes; the map of a larger network shows only its routes
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The nodes and edges on some way from the origin to the destination; edges are sorted by their two ends."""
+    """The nodes and edges on routes from the origin to the destination; edges are sorted by their two ends."""
 
     nodes: tuple[str, ...]
     start: int
     goal: int
     source: Int
     target: Int
-    streets: tuple[str, ...]  # of each edge, "" where it has no name
+    streets: tuple[str, ...]  # one per edge, "" if it has no name
     amounts: NDArray[np.float64]  # [scenarios, edges, k], in the person's units
     chances: Vector  # of the scenarios
     places: Mapping[str, tuple[float, float]]
@@ -50,12 +50,12 @@ class Network:
         return self.amounts[0] if len(self.chances) == 1 else mean
 
     def action(self, edge: int) -> str:
-        """Return what it is called to take an edge: its street, or where it leads."""
+        """Return the name of taking an edge: its street, or where it leads."""
         return self.streets[edge] or f"to {self.nodes[self.target[edge]]}"
 
     @cached_property
     def longest(self) -> int | None:
-        """The largest number of edges on a way, or None where it can go round in circles."""
+        """The largest number of edges on a route, or None if the network has cycles."""
         waiting = np.bincount(self.target, minlength=len(self.nodes))
         length = np.zeros(len(self.nodes), dtype=np.int64)
         begin = np.searchsorted(self.source, np.arange(len(self.nodes) + 1))
@@ -74,12 +74,12 @@ class Network:
 
 
 class ShortestPaths:
-    """Finds the route that is best for weights on outcomes, none of them above 0: its amounts, and its edges as texts."""
+    """Finds the best route for weights on outcomes, none above 0: its amounts, and its edges as strings."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
         pair = network.source * len(network.nodes) + network.target
-        self._first = np.flatnonzero(np.diff(pair, prepend=-1))  # of the edges between the same two nodes
+        self._first = np.flatnonzero(np.diff(pair, prepend=-1))  # first of the edges between the same nodes
         self._pointers = np.searchsorted(network.source[self._first], np.arange(len(network.nodes) + 1))
         ends = zip(network.source[self._first].tolist(), network.target[self._first].tolist(), strict=True)
         ranges = pairwise([*self._first.tolist(), len(pair)])
@@ -98,8 +98,8 @@ class ShortestPaths:
         path = [network.goal]
         while path[-1] != network.start:
             path.append(int(before[path[-1]]))
-            if path[-1] < 0:  # there is a way, so it must have been infinitely long
-                raise ProblemError("the amounts along a way are too large to add up; use larger units")
+            if path[-1] < 0:  # there is a route, so its length must have overflowed
+                raise ProblemError("the amounts along a route are too large to add up; use larger units")
         edges = [self._cheapest(self._between[pair], costs) for pair in pairwise(reversed(path))]
         return network.expected[edges].sum(axis=0), [str(edge) for edge in edges]
 
@@ -108,7 +108,7 @@ class ShortestPaths:
 
 
 class Routes(PointSet):
-    """The routes through a network that are best for some weights; all amounts are costs that add up along the way."""
+    """The routes through a network that are best for some weights; all amounts are costs that add up along a route."""
 
     limiter = "tradeoff.sources.networks.limited_routes.limited"
     limits: tuple[Limit, ...] = ()
@@ -126,8 +126,8 @@ class Routes(PointSet):
         if self.complete:
             self.notes.append(
                 f"{found:,} {'route is' if found == 1 else 'routes are'} best for some weights; they were all found"
-                f"{' by shortest paths' if optimiser is None else ''}, so that everything is exact, and the worst of them is "
-                "the reference"
+                f"{' by shortest paths' if optimiser is None else ''}, so everything is exact, and the worst of them is the "
+                "reference"
             )
 
     def label(self, steps: Steps) -> str:
@@ -136,7 +136,7 @@ class Routes(PointSet):
         return ", ".join(streets)
 
     def journey(self, alternative: Alternative | Item) -> MDP:
-        """Return one route alone as an MDP, whose trajectories and rollouts draw the scenario of each edge."""
+        """Return an MDP with only this route, whose trajectories and rollouts draw the scenario of each edge."""
         plan = alternative.plan if isinstance(alternative, Alternative) else alternative
         network = self.network
         edges = np.array([int(edge) for edge in self.steps(plan)])
@@ -153,7 +153,7 @@ class Routes(PointSet):
 
     @cached_property
     def roads(self) -> tuple[tuple[str, str], ...]:  # type: ignore[override]
-        """The edges that a map shows: all of a small network, and those of the routes in a large one."""
+        """The edges that a map shows: all of a small network, or those on the routes of a large one."""
         network = self.network
         edges = np.arange(len(network.source))
         if len(network.nodes) > MOST_DRAWN:
@@ -163,7 +163,7 @@ class Routes(PointSet):
         return ((names[network.start], names[network.goal]), *((names[a], names[b]) for a, b in pairs.T))
 
     def lines(self, plan: Plan) -> list[str]:
-        """Return a route turn by turn: where one is, and the street that is taken there."""
+        """Return a route turn by turn: each node where the street changes, and the street to take there."""
         states, actions = self._turns(self.steps(plan))
         return [*(f"{state}: {action}" for state, action in zip(states, actions, strict=False)), states[-1]]
 
@@ -175,7 +175,7 @@ class Routes(PointSet):
         return [self.network.start, *self.network.target[[int(edge) for edge in steps]].tolist()]
 
     def stories_of(self, item: Item, chance: float) -> list[tuple[float, Trajectory]]:
-        """Return the ways in which a route can go: the same streets, with what the scenarios make of them."""
+        """Return how a route can turn out: the same streets, with the amounts of different scenarios."""
         states, actions = self._turns(self.steps(item))
         passed = tuple(self.network.nodes[i] for i in self._passed(self.steps(item)))
         if len(self.network.chances) == 1:
@@ -197,7 +197,7 @@ class Routes(PointSet):
 
 
 def turns(nodes: Sequence[str], actions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a way as a person reads it: only where the street changes.
+    """Return a route as a person reads it: only where the street changes.
 
     >>> turns(["a", "b", "c", "d"], ["Main Street", "Main Street", "High Street"])
     (('a', 'c', 'd'), ('Main Street', 'High Street'))
@@ -207,7 +207,7 @@ def turns(nodes: Sequence[str], actions: Sequence[str]) -> tuple[tuple[str, ...]
 
 
 def hops_between(source: Int, target: Int, count: int, start: int, goal: int) -> tuple[Vector, Vector]:
-    """Return how many edges each node is from the start, and from the goal backwards; infinite where there is no way."""
+    """Return how many edges each node is from the start, and how many from the goal; infinite if there is no route."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -217,9 +217,9 @@ def hops_between(source: Int, target: Int, count: int, start: int, goal: int) ->
 
 
 def not_dominated(source: Int, target: Int, goods: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which edges, sorted by their ends, have no other beside them that is as good in everything always.
+    """Return which edges (sorted by their ends) have no parallel edge at least as good in every objective and scenario.
 
-    ``goods``: [scenarios, edges, k], more is better. Of edges that are the same, the last stays.
+    ``goods``: [scenarios, edges, k], more is better. Of equal edges, the last is kept.
     """
     keep = np.ones(len(source), dtype=bool)
     again = np.flatnonzero((np.diff(source) == 0) & (np.diff(target) == 0))
@@ -231,11 +231,11 @@ def not_dominated(source: Int, target: Int, goods: NDArray[np.float64]) -> NDArr
     return keep
 
 
-# --- the same as an MDP -----------------------------------------------------------------------------------------------
+# --- routes as an MDP -------------------------------------------------------------------------------------------------
 
 
 def within(network: Network, hops: Int, horizon: int) -> tuple[Network, Int]:
-    """Return the part of a network that lies on ways of at most so many edges, and its hops to the destination."""
+    """Return the part of a network that lies on routes of at most ``horizon`` edges, and its hops to the destination."""
     if hops[network.start] > horizon:
         raise ProblemError(
             f"the destination {network.nodes[network.goal]!r} is {hops[network.start]} edges away, but the horizon is "
@@ -258,8 +258,8 @@ def within(network: Network, hops: Int, horizon: int) -> tuple[Network, Int]:
 def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], horizon: int, name: str, title: str) -> MDP:
     """Return the network as an MDP: states are nodes, actions are edges, and the destination is always reached.
 
-    ``hops`` is the least number of edges from each node to the destination. At step t only edges are allowed from whose
-    end the destination can be reached in the remaining steps; so not arriving never saves anything.
+    ``hops`` is the least number of edges from each node to the destination. At each step only edges are allowed from
+    whose end the destination can be reached in the remaining steps; so no plan can save costs by not arriving.
     """
     count = len(network.chances)
     source, target = np.repeat(network.source, count), np.repeat(network.target, count)
@@ -268,13 +268,13 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
     names, numbers = _actions(network)
     action = np.repeat(numbers, count)
     farthest = int(hops.max())
-    free = network.longest is not None and network.longest <= horizon  # whatever one does, one arrives in time
+    free = network.longest is not None and network.longest <= horizon  # every plan arrives in time
     different = 1 if free else min(horizon, farthest + 1)  # steps near the end, where fewer edges are allowed
     building.check_model_fits(len(network.nodes), len(network.source), len(source), len(objectives), different, True)
 
     def layer(left: int) -> Layer:
-        """Return the edges that are allowed when so many steps are left after them."""
-        # A node that is too far away is never entered; it keeps its edges because every layer must have the same ends.
+        """Return the edges that are allowed when ``left`` steps remain after them."""
+        # A node that is too far away is never entered; it keeps its edges because all layers must have the same ends.
         allowed = (hops[target] <= left) | (hops[source] > left + 1)
         return build_layer(
             source[allowed], action[allowed], chances[allowed], target[allowed], amounts[allowed],
@@ -292,7 +292,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
 
 
 def _actions(network: Network) -> tuple[tuple[str, ...], Int]:
-    """Return the names of the actions and the number of each edge's; edges of one node have different ones."""
+    """Return the names of the actions and the action of each edge; the edges of a node have different actions."""
     names: dict[str, int] = {}
     numbers = np.zeros(len(network.source), dtype=np.int64)
     taken: set[tuple[int, str]] = set()

@@ -103,7 +103,10 @@ if (weigh) {
   const sliders = [...weigh.querySelectorAll("input[type=range]")];
   const limits = [...weigh.querySelectorAll("input[type=number]")];
   const numbers = (text) => text.split(" ").map(Number);
-  const rows = [...list.children].map((row) => ({ row, gains: numbers(row.dataset.gains), amounts: numbers(row.dataset.amounts) }));
+  const kinds = [...weigh.querySelectorAll("select")];
+  const rows = [...list.children].map((row) => ({
+    row, gains: numbers(row.dataset.gains), amounts: numbers(row.dataset.amounts), kinds: row.dataset.kinds.split(" "),
+  }));
   const rank = () => {
     const weights = sliders.map((slider) => Number(slider.value));
     const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -112,7 +115,7 @@ if (weigh) {
     });
     for (const one of rows) {
       one.worth = one.gains.reduce((sum, gain, i) => sum + gain * (total ? weights[i] : 1), 0);
-      one.within = limits.every((field, i) => {
+      one.within = kinds.every((choice, i) => !choice.value || choice.value === one.kinds[i]) && limits.every((field, i) => {
         const limit = field.valueAsNumber;
         return Number.isNaN(limit) || (one.amounts[i] - limit) * Number(field.dataset.sign) >= -1e-9 * Math.max(Math.abs(limit), 1);
       });
