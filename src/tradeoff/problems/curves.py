@@ -144,4 +144,5 @@ def _margin(better: Matrix) -> float:
         np.append(np.zeros(k), -1.0), A_ub=np.hstack([-better, np.ones((len(better), 1))]), b_ub=np.zeros(len(better)),
         A_eq=[[*np.ones(k), 0.0]], b_eq=[1.0], bounds=[*[(0, None)] * k, (None, None)], method="highs",
     )  # fmt: skip
+    assert found.x is not None  # weights of 1/k with a small m are always possible
     return float(found.x[-1])
