@@ -17,6 +17,7 @@ from tradeoff.presentation.sentences import question_lead
 from tradeoff.presentation.stories import Story, are_frequencies, common_total, is_certain, stories
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
+from tradeoff.problems.curves import CurvedCatalogue
 
 Letter: TypeAlias = Literal["A", "B", ""]
 
@@ -162,8 +163,19 @@ def amounts(problem: Presentable, alternative: Alternative) -> list[AmountRow]:
 
 def comparison(problem: Presentable, left: Alternative, right: Alternative) -> tuple[ComparisonRow, ...]:
     """Return how two alternatives compare on average, objective by objective."""
+    problem, left, right = _as_read(problem, left, right)
     sides = zip(problem.outcome(left.value).tolist(), problem.outcome(right.value).tolist(), strict=True)
     return tuple(_compared(problem, j, values) for j, values in enumerate(sides))
+
+
+def _as_read(problem: Presentable, *pair: Alternative) -> tuple[Presentable, Alternative, Alternative]:
+    """Return two alternatives in the amounts that people know, where a problem weighs pieces of them."""
+    left, right = pair
+    if isinstance(problem, CurvedCatalogue):
+        one, other = problem.as_read(left), problem.as_read(right)
+        if one is not None and other is not None:
+            return problem.uncurved, one, other
+    return problem, left, right
 
 
 def _compared(problem: Presentable, j: int, values: tuple[float, float]) -> ComparisonRow:

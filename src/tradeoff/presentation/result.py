@@ -14,6 +14,7 @@ from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
 from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
+from tradeoff.presentation.linearity import linear_words
 from tradeoff.presentation.menus import choice_words, listed, said_words
 from tradeoff.presentation.numbers import amount_pair, percent
 from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names
@@ -56,6 +57,7 @@ class Result:
     doubtful: tuple[int, ...]  # numbers of answers that are probably slips
     left_open: str  # which importances stayed open, as a sentence; ""
     guide: Guide | None  # how to follow the plan; None for an item
+    linear: str = ""  # what linear preferences leave out, as a sentence; "" where nothing
 
 
 def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
@@ -78,6 +80,7 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
         doubtful=tuple(int(number) for number in recommendation.doubtful),
         left_open=_left_open(recommendation),
         guide=guide(problem, recommendation.alternative),
+        linear=linear_words(problem),
     )
 
 

@@ -101,6 +101,11 @@ class Catalogue(SingleChoice):
         found: Catalogue = import_module("tradeoff.sources.tables.frames").from_frame(frame, **options)
         return found
 
+    def curved(self, shape: str = "concave") -> Catalogue:
+        """Return the catalogue with every objective in a few pieces, so that curves are learned ("concave", "monotone:4")."""
+        found: Catalogue = import_module("tradeoff.problems.curves").curved(self, shape)
+        return found
+
     def subset(self, items: Indices) -> Catalogue:
         """Return the catalogue of some of the items, by number."""
         labels = {key: [texts[i] for i in items.tolist()] for key, texts in self.labels.items()}

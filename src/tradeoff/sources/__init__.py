@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
+from tradeoff.problem import ScaledProblem
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.coverage import Coverage
+from tradeoff.problems.curves import curved
 from tradeoff.problems.limits import split
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
@@ -83,15 +85,16 @@ def load(source: object, **options: Any) -> AnyProblem:
     object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
     ``best(weights)``.
     Which ``options`` there are depends on the source; an unknown option is an error. ``limit`` ("price <= 500; balcony =
-    yes", or a list) works with every source that supports limits.
+    yes", or a list) works with every source that supports limits, ``curves`` ("concave" or "monotone") with tables of items.
 
     >>> load("dependent")
     <MDP 'dependent': 2 states, 5 actions, 3 objectives, 1 steps>
     """
-    limits = options.pop("limit", None)
-    if limits is not None:
-        found = load(source, **options).limited(*split(limits))
-        return cast(AnyProblem, found)
+    limits, curves = options.pop("limit", None), options.pop("curves", None)
+    if limits is not None or curves is not None:
+        found: ScaledProblem = load(source, **options)
+        found = found if limits is None else found.limited(*split(limits))
+        return cast(AnyProblem, found if curves is None else curved(found, curves))
     if not isinstance(source, str | Path):
         return _call(_built_in(_reader_of_object(source)), source, options)
     if isinstance(source, str) and source in examples():

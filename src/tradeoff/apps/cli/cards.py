@@ -12,6 +12,7 @@ from tradeoff.apps.cli.output import cell, table
 from tradeoff.model import Alternative, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
+from tradeoff.presentation.linearity import CURVES, curves_that_fit
 from tradeoff.presentation.plans import Guide
 from tradeoff.presentation.result import AnswerLine, AnyGiven, answer_lines, result
 from tradeoff.presentation.stories import Story, heaviest_first
@@ -140,8 +141,11 @@ def print_recommendation(
     out.print(cell(found.reason))
     for i, sentence in enumerate(found.certainty):
         out.print(cell(sentence, "" if i else "bold"))
-    for sentence in filter(None, (found.runner_up, found.left_open)):
+    for sentence in filter(None, (found.runner_up, found.left_open, found.linear)):
         out.print(cell(sentence))
+    if shape := curves_that_fit(problem, [(one.left, one.right, one.answer) for one in given]):
+        out.print(cell(f"No fixed weights fit all your answers, but curves do: {CURVES[shape]}. To go on with curves, add:"))
+        out.print(cell(f"  --curves {shape}"))
     doubted = [line for line in answer_lines(problem, given, doubtful=found.doubtful) if line.doubtful]
     if doubted:
         out.print(sentences.DOUBTFUL, style="yellow")

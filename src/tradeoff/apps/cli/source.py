@@ -33,7 +33,7 @@ KNOW_HELP = (
     'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
     '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred). Can be repeated.'
 )
-FLAGS, NAMED = ("keep_dominated", "renormalise"), ("objectives",)  # options of sources that have a name of their own
+FLAGS, NAMED = ("keep_dominated", "renormalise"), ("objectives", "curves")  # options of sources that have a name of their own
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 weights_option = click.option(
@@ -121,6 +121,12 @@ def problem_argument(command: Command) -> Command:
         metavar="LIMIT",
         help='What a plan must keep, such as "price <= 500" or "balcony = yes". Can be repeated.',
     )
+    @click.option(
+        "--curves",
+        metavar="SHAPE",
+        help="Learn curves instead of fixed weights, of items in a table: concave (the first bit counts most) or monotone "
+        "(thresholds too); concave:4 has four pieces.",
+    )
     @click.option("--keep-dominated", is_flag=True, help="Keep items that another item beats on every objective.")
     @click.option(
         "--renormalise", is_flag=True, help="Scale probabilities that do not sum to 1 instead of refusing them."
@@ -143,6 +149,7 @@ def problem_argument(command: Command) -> Command:
         problem: str,
         objectives: str | None,
         limits: tuple[str, ...],
+        curves: str | None,
         keep_dominated: bool,
         renormalise: bool,
         others: tuple[str, ...],
@@ -154,6 +161,7 @@ def problem_argument(command: Command) -> Command:
         flags: dict[str, str | bool] = {"keep_dominated": True} if keep_dominated else {}
         flags |= {"renormalise": True} if renormalise else {}
         flags |= {"objectives": objectives} if objectives is not None else {}
+        flags |= {"curves": curves} if curves is not None else {}
         flags |= {"limit": "; ".join(limits)} if limits else {}
         return command(source=Source(problem, options_from(others) | flags), **arguments)
 

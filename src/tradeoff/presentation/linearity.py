@@ -1,0 +1,44 @@
+"""What linear preferences leave out, in words, and whether answers call for curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tradeoff.model import Alternative, Answer, Item
+from tradeoff.problem import Presentable
+from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problems.curves import CurvedCatalogue, Shape, curved, fits, never_best
+
+CURVES = {
+    "concave": "a gain counts less, the more of it there is",
+    "monotone": "a gain counts differently in each part of its range",
+}
+
+
+def linear_words(problem: Presentable) -> str:
+    """Return that preferences are taken to be linear, and how many items can therefore never win; "" where that is not so."""
+    if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
+        return ""
+    lost = never_best(problem)
+    if not lost:
+        return ""
+    items = "item that nothing beats is" if lost == 1 else "items that nothing beats are"
+    words = f"{lost:,} {items} best for no weights, and cannot be recommended without curves"
+    return f"Preferences are taken to be linear: {words}."
+
+
+def curves_that_fit(
+    problem: Presentable, given: Sequence[tuple[Alternative, Alternative, Answer | None]]
+) -> Shape | None:
+    """Return the simplest curves that agree with all answers, if no fixed weights do; None if some do, or no curves."""
+    if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
+        return None
+    pairs = [
+        (a.plan.index, b.plan.index, answer)
+        for a, b, answer in given
+        if answer is not None and isinstance(a.plan, Item) and isinstance(b.plan, Item)
+    ]
+    if fits(problem.gains, pairs):
+        return None
+    shapes: tuple[Shape, ...] = ("concave", "monotone")
+    return next((shape for shape in shapes if fits(curved(problem, shape).gains, pairs)), None)
