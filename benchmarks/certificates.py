@@ -35,7 +35,7 @@ def interview(seed: int) -> tuple[int, int, float]:
     """Return (certificates checked, exceeded, largest excess) of one interview."""
     from tests.strategies.people import KINDS, person, random_catalogue, random_mdp, regret
 
-    from tradeoff import Interview
+    from tradeoff import Interview, Question
 
     rng = np.random.default_rng([seed, 6])
     k = int(rng.integers(2, 9))
@@ -65,6 +65,7 @@ def interview(seed: int) -> tuple[int, int, float]:
         question = running.ask()
         if question is None:
             return checked, exceeded, worst
+        assert isinstance(question, Question)
         answer = user(question)
         gains = others @ question.difference
         agree.append(np.where(gains > precisions, 1, np.where(gains < -precisions, -1, 0)) == answer.sign)

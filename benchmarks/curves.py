@@ -22,7 +22,7 @@ import joblib
 import numpy as np
 
 from tradeoff import Catalogue, ConcaveUser, Interview, Item, Objective
-from tradeoff.model import Vector
+from tradeoff.model import Question, Vector
 from tradeoff.problems.curves import CurvedCatalogue, curved, never_best
 from tradeoff.problems.dominance import undominated
 
@@ -51,6 +51,7 @@ def interview(problem: Catalogue, person: ConcaveUser) -> tuple[float, int]:
     best = float(worth.max())
     asked = Interview(problem, "careful")
     while (question := asked.ask()) is not None:
+        assert isinstance(question, Question)
         sides = [side.plan.index for side in (question.first, question.second) if isinstance(side.plan, Item)]
         gap = float(worth[sides[0]] - worth[sides[1]])
         asked.tell("same" if abs(gap) <= PRECISION * best else "first" if gap > 0 else "second")

@@ -44,6 +44,7 @@ from scipy import special
 
 from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference, examples, load
 from tradeoff.menus import QUESTIONS as QUESTION_KINDS
+from tradeoff.menus import Statement
 from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.choosing import cover
@@ -220,7 +221,11 @@ def ask(row: Row, number: int, strategy: str, problem: Problem, weights: Vector,
     true = regret(found.alternative.value)
     bound = found.regret_bound
     honest = LinearUser(weights, row.eps * most)
-    wrong = {i for i, (_, question, answer) in enumerate(interview.answers, 1) if answer != honest(question)}
+    wrong = {
+        i
+        for i, (_, question, answer) in enumerate(interview.answers, 1)
+        if not isinstance(question, Statement) and answer != honest(question)
+    }
     return {
         "row": row.name,
         "instance": number,

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp, log
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
+from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Menu, shapes
 from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
 from tradeoff.problem import SAME, Problem
-from tradeoff.users import _checked_weights, _verdict
+from tradeoff.users import _checked_weights, _chosen, _verdict
 
 Shape: TypeAlias = Literal["linear", "concave", "multiplicative", "threshold", "Chebyshev", "lexicographic"]
 
@@ -181,10 +182,16 @@ class Person:
         lost = 1.0 - self.now(alternative.value)
         return 0.0 if abs(lost) <= SAME else lost
 
-    def __call__(self, question: Question) -> Answer:
+    @overload
+    def __call__(self, question: Question) -> Answer: ...
+    @overload
+    def __call__(self, question: AnyQuestion) -> AnyAnswer: ...
+    def __call__(self, question: AnyQuestion) -> AnyAnswer:
         """Return what this person answers."""
         habits, random = self.kind.habits, self._random
         self.asked += 1
+        if isinstance(question, Menu):
+            return self._to_menu(question)
         gap = self.now.gap(question, habits.precision)
         least = habits.precision
         meant = said = _verdict(gap, least)
@@ -202,6 +209,22 @@ class Person:
         if random.random() < habits.slips + habits.tiring * (self.asked - 1):
             said = OTHER_ANSWERS[said][random.integers(2)]
         self.errors += said is not meant
+        return said
+
+    def _to_menu(self, menu: Menu) -> Choice:
+        """Return the reply to a menu: noise is felt of each alternative, so that two of them compare as in a pair."""
+        habits, random, size = self.kind.habits, self._random, len(menu.alternatives)
+        worth = self.now.all(menu.values)
+        meant = _chosen(worth, habits.precision, menu)
+        felt = worth + habits.thurstone * random.normal(size=size) + habits.logistic * random.gumbel(size=size)
+        felt[0] += habits.favours_first
+        if random.random() < habits.flips:
+            felt = -felt
+        said = _chosen(felt, habits.precision * exp(random.normal(0.0, habits.uneven)), menu)
+        if random.random() < habits.slips + habits.tiring * (self.asked - 1):
+            others = [other for other in shapes(size, menu.asks) if other != said]
+            said = others[random.integers(len(others))]
+        self.errors += said != meant
         return said
 
 

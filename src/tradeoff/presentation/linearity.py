@@ -28,9 +28,15 @@ def linear_words(problem: Presentable) -> str:
 
 
 def curves_that_fit(
-    problem: Presentable, given: Sequence[tuple[Alternative, Alternative, Answer | None]]
+    problem: Presentable,
+    given: Sequence[tuple[Alternative, Alternative, Answer | None]],
+    not_worse: Sequence[tuple[Alternative, Alternative]] = (),
 ) -> Shape | None:
-    """Return the simplest curves that agree with all answers, if no fixed weights do; None if some do, or no curves."""
+    """Return the simplest curves that agree with all answers, if no fixed weights do; None if some do, or no curves.
+
+    What was placed above another without being told apart (``not_worse``) may be worse by less than the person notices. So
+    fixed weights need not agree with it, and curves are offered only where they do.
+    """
     if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
         return None
     pairs = [
@@ -40,5 +46,10 @@ def curves_that_fit(
     ]
     if fits(problem.gains, pairs):
         return None
+    pairs += [
+        (a.plan.index, b.plan.index, Answer.FIRST)
+        for a, b in not_worse
+        if isinstance(a.plan, Item) and isinstance(b.plan, Item)
+    ]
     shapes: tuple[Shape, ...] = ("concave", "monotone")
     return next((shape for shape in shapes if fits(curved(problem, shape).gains, pairs)), None)

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Answer, Matrix, Question, Vector
+from tradeoff.menus import AnyAnswer, Occasion, comparisons
+from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.sampling import PEOPLE, Dirichlets, posterior_particles
@@ -23,7 +24,7 @@ from tradeoff.strategies.sampling import PEOPLE, Dirichlets, posterior_particles
 # A share and a Dirichlet parameter per objective, for each part of a mixture: plain numbers, as a log's header holds them.
 Prior: TypeAlias = tuple[tuple[float, tuple[float, ...]], ...]
 # An answered question as ``Interview.answers`` has it: its number, what was asked, and the reply (None: skipped).
-Record: TypeAlias = tuple[int, Question, Answer | None]
+Record: TypeAlias = tuple[int, Occasion, AnyAnswer | None]
 
 MOST_TYPES = 4
 OUTSIDERS = 0.15  # of the next people at least are supposed to be like nobody before
@@ -50,11 +51,11 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, see
     d = len(relevant)
     clouds: list[Matrix] = []
     for number, records in enumerate(interviews):
-        given = [(question, reply) for _, question, reply in records if isinstance(reply, Answer)]
-        if not given:
+        said = [comparisons(question, reply) for _, question, reply in records if reply is not None]
+        if not said:
             continue
-        differences = np.array([question.difference[relevant] for question, _ in given])
-        kinds = np.array([reply.sign for _, reply in given])
+        differences = np.concatenate([one[0] for one in said])[:, relevant]
+        kinds = np.concatenate([one[1] for one in said])
         rng = np.random.default_rng([seed, number])
         found = posterior_particles(differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE)
         clouds.append(np.log(found.weights))

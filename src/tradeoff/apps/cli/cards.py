@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tradeoff.apps.cli.output import cell, table
-from tradeoff.model import Alternative, Lottery, Recommendation
+from tradeoff.menus import NOT_WORSE, PREFERRED, implied
+from tradeoff.model import Alternative, Answer, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.linearity import CURVES, curves_that_fit
 from tradeoff.presentation.plans import Guide
-from tradeoff.presentation.result import AnswerLine, AnyGiven, answer_lines, result
+from tradeoff.presentation.result import AnswerLine, AnyGiven, Given, GivenToMenu, answer_lines, result
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
@@ -143,14 +144,33 @@ def print_recommendation(
         out.print(cell(sentence, "" if i else "bold"))
     for sentence in filter(None, (found.runner_up, found.left_open, found.linear)):
         out.print(cell(sentence))
-    if shape := curves_that_fit(problem, [(one.left, one.right, one.answer) for one in given]):
-        out.print(cell(f"No fixed weights fit all your answers, but curves do: {CURVES[shape]}. To go on with curves, add:"))
+    if shape := _curves_that_fit(problem, given):
+        out.print(
+            cell(f"No fixed weights fit all your answers, but curves do: {CURVES[shape]}. To go on with curves, add:")
+        )
         out.print(cell(f"  --curves {shape}"))
     doubted = [line for line in answer_lines(problem, given, doubtful=found.doubtful) if line.doubtful]
     if doubted:
         out.print(sentences.DOUBTFUL, style="yellow")
     for line in doubted:
         print_answer(out, line)
+
+
+def _curves_that_fit(problem: Presentable, given: Sequence[AnyGiven]) -> str | None:
+    """Return the curves to go on with, if only they fit the answers."""
+    told_apart: list[tuple[Alternative, Alternative, Answer | None]] = []
+    not_worse: list[tuple[Alternative, Alternative]] = []
+    for one in given:
+        if isinstance(one, Given):
+            told_apart.append((one.left, one.right, one.answer))
+        elif isinstance(one, GivenToMenu) and one.placed is not None:
+            for first, second, outcome in implied(one.placed):
+                pair = one.alternatives[first], one.alternatives[second]
+                if outcome == PREFERRED:
+                    told_apart.append((*pair, Answer.FIRST))
+                elif outcome == NOT_WORSE:
+                    not_worse.append(pair)
+    return curves_that_fit(problem, told_apart, not_worse)
 
 
 def band_bar(band: tuple[float, float] | None) -> str:

@@ -33,7 +33,10 @@ KNOW_HELP = (
     'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
     '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred). Can be repeated.'
 )
-FLAGS, NAMED = ("keep_dominated", "renormalise"), ("objectives", "curves")  # options of sources that have a name of their own
+FLAGS, NAMED = (
+    ("keep_dominated", "renormalise"),
+    ("objectives", "curves"),
+)  # options of sources that have a name of their own
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 weights_option = click.option(
