@@ -78,7 +78,9 @@ def test_points_are_spread_evenly(d: int) -> None:
         assert np.abs((points >= share).mean(axis=0) - expected).max() < 0.035
     flat = np.zeros(d)
     flat[:2] = 1.0, -1.0
-    thin = Preferences(d, np.arange(d), ((1, flat, 1), (2, flat + np.r_[-0.001, np.zeros(d - 1)], -1)))
+    thin = Preferences(
+        d, np.arange(d), ((1, flat[None], np.array([1])), (2, flat[None] - 0.001 * np.eye(1, d), np.array([-1])))
+    )
     slender = thin.spread(4_000)
     assert thin.fit(slender).all()
     # The slice is 0.999 w0 <= w1 <= w0. Within it the even law puts as much on either side of the middle, and the part of

@@ -228,7 +228,7 @@ def test_edited_menus_are_found(position: int, changes: dict[str, object], says:
 def test_contradicting_rankings_are_found_whole() -> None:
     """One answer is one label, however many comparisons it makes."""
     interview = Interview(load("coffee"), "certified", questions="best-worst-4")
-    person, contrary = LinearUser([3, 1, 2, 1, 0.5], 0.01), LinearUser([0, 1, 0, 1, 5], 0.01)
+    person, contrary = LinearUser([3, 1, 2, 1, 0.5], 0.01), LinearUser([0, 5, 0, 1, 1], 0.01)
     for i in range(12):
         question = interview.ask()
         if question is None:

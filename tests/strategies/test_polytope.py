@@ -451,7 +451,7 @@ def test_beyond_the_limit_programs_take_over():
 
 def test_arguments_that_make_no_sense_are_refused():
     with pytest.raises(ArgumentError, match="kinds"):
-        half_spaces([[1.0, 2.0]], [2])
+        half_spaces([[1.0, 2.0]], [3])
 
 
 @pytest.mark.parametrize("module", [polytope, rays])

@@ -161,7 +161,7 @@ def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server
     ("name", "scheme"), [("commute", "light"), ("vacuum", "light"), ("coffee", "light"), ("commute", "dark")]
 )
 def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, name: str, scheme: Any) -> None:
-    with Server(tmp_path, "serve", name, "--max-questions", "2") as server:
+    with Server(tmp_path, "serve", name, "--questions", "pairs", "--max-questions", "2") as server:
         for width in (360, 1280):
             with opened(browser, server, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
                 page.goto("/")

@@ -66,7 +66,7 @@ def ranking(interview: Interview, *, places: int = PLACES, draws: int | None = N
     >>> shop = tradeoff.Catalogue([[9, 1], [6, 6], [1, 9]], ["speed", "range"], ["fast", "middle", "far"])
     >>> found = ranking(Interview(shop))
     >>> [(one.alternative.plan.name, round(one.share, 2)) for one in found.ranked]
-    [('middle', 0.25), ('fast', 0.38), ('far', 0.38)]
+    [('middle', 0.25), ('far', 0.38), ('fast', 0.38)]
     """
     return ranking_of(interview.problem, interview.recommendation, Preferences.of(interview), places, draws, seed)
 

@@ -83,12 +83,16 @@ def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
 
 
 @helper
-def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, since: Any, traits: Any) -> Any:
-    """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line."""
+def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: Any, traits: Any) -> Any:
+    """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line.
+
+    Comparisons that one answer makes are not independent: each counts only for its share.
+    """
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
     product, logarithm = 1.0, 0.0
     for q in range(since, kinds.shape[0]):
-        product *= said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse)
+        chance = said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse)
+        product *= chance if shares[q] == 1.0 else chance ** shares[q]
         if product < TINY:
             product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
     return logarithm + math.log(product)
@@ -96,7 +100,7 @@ def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, since: Any, traits: A
 
 @helper
 def line_density(
-    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, since: Any, t: Any,
+    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, t: Any,
     coefficients: Any, powers: Any, logs: Any, there: Any,
 ) -> Any:  # fmt: skip
     """Return the logarithm of the posterior density, ``t`` along a line of weights and traits."""
@@ -104,12 +108,13 @@ def line_density(
         logs[j] = math.log(max(w[j] + t * direction[j], FLOOR))
     for j in range(TRAITS):
         there[j] = traits[j] + t * rise[j]
-    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, since, there)
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, shares, since, there)
 
 
 @helper
 def one_density(
-    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, since: Any, traits: Any, coefficients: Any,
+    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, traits: Any,
+    coefficients: Any,
     powers: Any, logs: Any,
 ) -> Any:  # fmt: skip
     """Return the logarithm of the density where weight j is x and the others keep their proportions.
@@ -124,12 +129,13 @@ def one_density(
         logs[i] = math.log(x if i == j else w[i] * rest)
     # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
     measure = math.log(x) + (d - 1) * math.log1p(-x)
-    return prior(logs, coefficients, powers) + likelihood(slack, slope, x, kinds, since, traits) + measure
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, x, kinds, shares, since, traits) + measure
 
 
 @helper
 def along_others(
-    w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, low: Any, high: Any,
+    w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any,
     coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any, slope: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Move the weights and traits along the difference of two other particles."""
@@ -168,12 +174,14 @@ def along_others(
         for j in range(d):
             slack[q] += differences[q, j] * w[j]
             slope[q] += differences[q, j] * direction[j]
-    least = line_density(w, direction, traits, rise, slack, slope, kinds, since, 0.0, coefficients, powers, logs, there)
+    least = line_density(
+        w, direction, traits, rise, slack, slope, kinds, shares, since, 0.0, coefficients, powers, logs, there
+    )
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         found = line_density(
-            w, direction, traits, rise, slack, slope, kinds, since, t, coefficients, powers, logs, there
+            w, direction, traits, rise, slack, slope, kinds, shares, since, t, coefficients, powers, logs, there
         )
         if found >= least:
             for j in range(d):
@@ -189,7 +197,8 @@ def along_others(
 
 @helper
 def one_weight(
-    w: Any, traits: Any, since: Any, differences: Any, kinds: Any, coefficients: Any, powers: Any, logs: Any, slack: Any,
+    w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
+    logs: Any, slack: Any,
     slope: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
@@ -210,7 +219,7 @@ def one_weight(
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    least = one_density(w, j, x, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs)
+    least = one_density(w, j, x, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs)
     if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
         return
     least += math.log(1.0 - uniform(state))
@@ -218,7 +227,9 @@ def one_weight(
         t = lowest + (highest - lowest) * uniform(state)
         moved = 1.0 / (1.0 + math.exp(-(scale + t)))
         if (
-            one_density(w, j, moved, least_share, slack, slope, kinds, since, traits, coefficients, powers, logs)
+            one_density(
+                w, j, moved, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
+            )
             >= least
         ):
             for i in range(d):
@@ -232,17 +243,27 @@ def one_weight(
 
 @helper
 def one_trait(
-    traits: Any, which: Any, since: Any, kinds: Any, low: Any, high: Any, there: Any, slack: Any, slope: Any, state: Any
+    traits: Any,
+    which: Any,
+    since: Any,
+    kinds: Any,
+    shares: Any,
+    low: Any,
+    high: Any,
+    there: Any,
+    slack: Any,
+    slope: Any,
+    state: Any,
 ) -> Any:
     """Move one trait alone; ``slack`` are the margins."""
     for j in range(TRAITS):
         there[j] = traits[j]
-    least = likelihood(slack, slope, 0.0, kinds, since, traits) + math.log(1.0 - uniform(state))
+    least = likelihood(slack, slope, 0.0, kinds, shares, since, traits) + math.log(1.0 - uniform(state))
     lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         there[which] = traits[which] + t
-        if likelihood(slack, slope, 0.0, kinds, since, there) >= least:
+        if likelihood(slack, slope, 0.0, kinds, shares, since, there) >= least:
             traits[which] = there[which]
             return
         if t < 0.0:
@@ -252,15 +273,15 @@ def one_trait(
 
 
 @helper
-def changed_mind(traits: Any, kinds: Any, change: Any, slack: Any, slope: Any, state: Any) -> Any:
+def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, slope: Any, state: Any) -> Any:
     """Draw the first answer of the present mind from what is likely, given all else (Gibbs); ``slope`` is overwritten."""
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
     count = kinds.shape[0]
     # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
     so_far, largest = 0.0, 0.0
     for q in range(1, count):
-        so_far += GUESS - math.log(said(slack[q - 1], kinds[q - 1], precision, noise, lapse))
-        slope[q] = change + so_far
+        so_far += shares[q - 1] * (GUESS - math.log(said(slack[q - 1], kinds[q - 1], precision, noise, lapse)))
+        slope[q] = change + math.log(shares[q]) + so_far
         largest = max(largest, slope[q])
     total = math.exp(-largest)
     for q in range(1, count):
@@ -294,12 +315,13 @@ def mover() -> Callable[..., None]:
 
 SIGNATURE = types.void(
     float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
-    float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
+    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
 )  # fmt: skip
 
 
 def move_all(
-    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, low: Any, high: Any,
+    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any,
     coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any,
 ) -> None:  # fmt: skip
     """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
@@ -318,18 +340,21 @@ def move_all(
         for _ in range(rounds):
             if d > 1:
                 for _ in range(2):
-                    along_others(w, own, since[p], others, other_traits, differences, kinds, low, high, coefficients, powers,
+                    along_others(w, own, since[p], others, other_traits, differences, kinds, shares, low, high,
+                    coefficients, powers,
                                  direction, rise, logs, there, slack, slope, state)  # fmt: skip
-                one_weight(w, own, since[p], differences, kinds, coefficients, powers, logs, slack, slope, state)
+                one_weight(
+                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state
+                )
             for q in range(kinds.shape[0]):
                 slack[q], slope[q] = 0.0, 0.0
                 for j in range(d):
                     slack[q] += differences[q, j] * w[j]
             if change > -np.inf:
-                since[p] = changed_mind(own, kinds, change, slack, slope, state)
+                since[p] = changed_mind(own, kinds, shares, change, slack, slope, state)
             for j in range(TRAITS):
                 if low[j] < high[j]:
-                    one_trait(own, j, since[p], kinds, low, high, there, slack, slope, state)
+                    one_trait(own, j, since[p], kinds, shares, low, high, there, slack, slope, state)
         total = 0.0
         for j in range(d):
             total += w[j]

@@ -223,7 +223,7 @@ class Careful:
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
-        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]))
+        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]), state.shares)
         consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
@@ -231,7 +231,10 @@ class Careful:
             candidates = certifier.look_up(candidates, belief, LOOKED_UP)
             certificate, candidates = certify(certifier, belief, consistent, candidates, _least_expected_regret)
         content = _share_content(belief, candidates, target, certificate.number)
-        in_row = PATIENCE if content >= OVERWHELMING else state.content_in_row + 1 if content >= CONFIDENCE else 0
+        # "All about equal" may be a slip, which would then be many comparisons: another answer has to confirm it.
+        newest = state.said[-1][1]
+        at_once = content >= OVERWHELMING and (len(newest) == 1 or bool(newest.any()))
+        in_row = PATIENCE if at_once else state.content_in_row + 1 if content >= CONFIDENCE else 0
         return replace(
             state, belief=belief, consistent=consistent, certificate=certificate, candidates=candidates,
             content_in_row=in_row,
@@ -255,7 +258,7 @@ class Careful:
             state = replace(state, candidates=self.certifier.look_up(state.candidates, belief, LOOKED_UP))
         sure = VERY_LIKELY if state.content_in_row else VERY_LIKELY_IF_OPEN
         made = recommendation(self.problem, self.certifier, state, belief, self.chooser.target, reason, complete, sure)
-        if belief.surprise(state.differences, state.kinds) > MISFIT:  # then the belief is about nobody
+        if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT:  # then the belief is about nobody
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
             made = replace(made, reason=self._what_holds(state, made, reason))

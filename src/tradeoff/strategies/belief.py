@@ -64,12 +64,17 @@ class Belief:
         """The particles alone."""
         return Particles(self.weights, self.precision, self.noise, self.lapse, self.since)
 
-    def given(self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1) -> Belief:
-        """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last."""
+    def given(
+        self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1, shares: Vector | None = None
+    ) -> Belief:
+        """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last.
+
+        ``shares`` is for how much each comparison counts, as ``posterior_particles`` takes it.
+        """
         random = deepcopy(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
-            prior=self.mixture,
+            prior=self.mixture, shares=shares,
         )  # fmt: skip
         return Belief(*moved, self.answering, self.mixture, random)
 
@@ -105,7 +110,7 @@ class Belief:
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
 
-    def surprise(self, differences: Matrix, kinds: NDArray[np.int64]) -> float:
+    def surprise(self, differences: Matrix, kinds: NDArray[np.int64], shares: Vector | float = 1.0) -> float:
         """Return by how many nats the answers were less likely than answers of such people are on average.
 
         That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
@@ -114,4 +119,4 @@ class Belief:
         expected = np.sum(answers * np.log(answers), axis=0)
         found = log_likelihood(self.particles, differences, kinds)
         counts = np.arange(len(kinds)) >= self.since[:, None]  # those of the present mind
-        return float(np.mean(np.sum((expected - found) * counts, axis=1)))
+        return float(np.mean(np.sum((expected - found) * shares * counts, axis=1)))

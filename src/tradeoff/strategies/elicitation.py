@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, comparisons, members
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Occasion, comparisons, members
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
@@ -83,6 +83,19 @@ class State:
     def owners(self) -> NDArray[np.int64]:
         """Which answer each comparison belongs to."""
         return np.repeat(np.arange(len(self.said)), [len(kinds) for _, kinds in self.said])
+
+    @cached_property
+    def shares(self) -> Vector:
+        """For how much each comparison counts in the belief: who chooses among n feels only n - 1 differences.
+
+        With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as
+        independent, they would make the belief too sure.
+        """
+        found = [np.ones(0)]
+        for given, (_, kinds) in zip(self.answers, self.said, strict=True):
+            felt = len(given.question.alternatives) - 1 if isinstance(given.question, Menu) else len(kinds)
+            found.append(np.full(len(kinds), min(1.0, felt / max(1, len(kinds)))))
+        return np.concatenate(found)
 
     def chance_wrong(self, belief: Belief) -> Vector:
         """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""

@@ -161,6 +161,7 @@ def posterior_particles(
     *,
     answering: Answering = SLIPS,
     prior: Dirichlets | None = None,
+    shares: ArrayLike | None = None,
     moves: int = 8,
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
@@ -169,7 +170,8 @@ def posterior_particles(
     new answers cost anything. For each new answer particles are drawn again in proportion to its likelihood and then take
     ``moves`` rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
     particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
-    each leaves the posterior as it is, so more rounds only mean more independent particles.
+    each leaves the posterior as it is, so more rounds only mean more independent particles. ``shares`` says for how much each
+    comparison counts, where one answer makes several that are not independent; by default each is an answer.
 
     >>> rng = np.random.default_rng(0)
     >>> found = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
@@ -178,6 +180,7 @@ def posterior_particles(
     """
     difference, kind = checked_answers(differences, kinds)
     d = difference.shape[1]
+    counts = np.ones(len(kind)) if shares is None else np.asarray(shares, np.float64)
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
     prior = Dirichlets.usual(d) if prior is None else prior
@@ -198,14 +201,14 @@ def posterior_particles(
     for count in range(seen + 1, len(kind) + 1):
         now = _particles(weights, traits, since)
         newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
-        likelihood = np.cumsum(np.exp(newest))
+        likelihood = np.cumsum(np.exp(newest * counts[count - 1]))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
         others, other_traits = weights[drawn], traits[drawn]
         weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(
             weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
-            np.ascontiguousarray(kind[:count]), low, high, coefficients, powers, change,
+            np.ascontiguousarray(kind[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
             moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return _particles(weights, traits, since)
