@@ -26,7 +26,7 @@ import json
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -94,12 +94,12 @@ def problem_of(name: str, number: int) -> Problem:
     return random_catalogue(kind, int(k), number)
 
 
-def interview(kind: str, name: str, person: int) -> Outcome:
+def interview(kind: str, name: str, person: int, questions: str = "") -> Outcome:
     """Ask one person about one problem."""
     problem = problem_of(name, person // SAME_CATALOGUE if name not in BUNDLED else 0)
     who = population().person_of(problem, kind, person)
     begin = time.process_time()
-    found = answered_by(who, problem)
+    found = answered_by(who, problem, {"questions": questions} if questions and isinstance(problem, Catalogue) else {})
     return Outcome(
         kind=kind, problem=name, person=person, questions=found.questions, regret=who.regret(found.alternative),
         worst=found.likely_worst, likely=found.likely_regret, fits=getattr(found, "fits", True),
@@ -107,9 +107,9 @@ def interview(kind: str, name: str, person: int) -> Outcome:
     )  # fmt: skip
 
 
-def answered_by(who: Any, problem: Problem) -> Recommendation:
+def answered_by(who: Any, problem: Problem, options: dict[str, str]) -> Recommendation:
     """Return what is recommended to somebody in the end."""
-    running = start("careful", problem, target=TARGET)
+    running = start("careful", problem, target=TARGET, **options)
     try:
         step = next(running)
         while True:
@@ -157,6 +157,7 @@ def main() -> None:
     reader.add_argument(
         "--first", type=int, default=0, help="the number of the first person: others than those tuned on"
     )
+    reader.add_argument("--questions", default="", help="ask about catalogues in menus, such as best-worst-4")
     reader.add_argument("--only-bundled", action="store_true")
     reader.add_argument("--json", type=Path)
     given = reader.parse_args()
@@ -168,7 +169,9 @@ def main() -> None:
         each = -(-given.people // len(names))
         tasks += [(kind, name, given.first + i) for name in names for i in range(each)]
     with ProcessPoolExecutor(given.jobs) as pool:  # of the standard library: as few dependencies as can be
-        rows = list(pool.map(interview, *zip(*tasks, strict=True), chunksize=SAME_CATALOGUE))
+        rows = list(
+            pool.map(partial(interview, questions=given.questions), *zip(*tasks, strict=True), chunksize=SAME_CATALOGUE)
+        )
     print("| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |", end="")
     print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
     for kind in given.kinds.split(","):

@@ -96,7 +96,13 @@ def certificate(recommendation: Recommendation) -> str:
 
 
 def certificate_while_asking(recommendation: Recommendation) -> str:
-    """Return how good the recommendation is already; "" where nothing could be better, which no question may follow."""
+    """Return how good the recommendation is already.
+
+    It is "" before the first answer, when nothing is known of the person, and where nothing could be better, which no
+    question may follow.
+    """
+    if not recommendation.questions:
+        return ""
     share = recommendation.regret_bound if recommendation.likely_worst is None else recommendation.likely_worst
     return "" if share is not None and share <= NOTHING_LOST else certificate(recommendation)
 
