@@ -107,7 +107,7 @@ def interview(kind: str, name: str, person: int, questions: str = "") -> Outcome
     )  # fmt: skip
 
 
-def answered_by(who: Any, problem: Problem, options: dict[str, str]) -> Recommendation:
+def answered_by(who: Any, problem: Problem, options: dict[str, Any]) -> Recommendation:
     """Return what is recommended to somebody in the end."""
     running = start("careful", problem, target=TARGET, **options)
     try:
