@@ -176,7 +176,7 @@ def terminals(browser: Browser, folder: Path, work: Path, name: str) -> None:
     log = work / f"{name}.jsonl"
     subprocess.run([str(TOOL), "ask", *words, "--simulate", weights, "--log", str(log)], capture_output=True, cwd=work)
     with terminal([str(TOOL), "ask", *words, "--resume", str(log)], work) as screen:
-        drawn(browser, screen(until="undo the last answer"), folder / f"terminal-{name}-result.png")
+        drawn(browser, screen(until="any other key: end"), folder / f"terminal-{name}-result.png")
 
 
 def overview(browser: Browser, folder: Path, work: Path) -> None:

@@ -199,7 +199,7 @@ def test_pages_are_accessible_and_fit_a_phone(browser: Browser, tmp_path: Path, 
 @pytest.mark.parametrize("name", ["commute", "portfolio", "vacuum", "coffee"])
 def test_a_question_fits_the_first_screen_of_a_phone(browser: Browser, tmp_path: Path, name: str) -> None:
     with (
-        Server(tmp_path, "serve", name) as server,
+        Server(tmp_path, "serve", name, "--questions", "pairs") as server,
         opened(browser, server, viewport={"width": 390, "height": 844}) as page,
     ):
         token = start(page)
