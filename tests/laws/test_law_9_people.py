@@ -21,8 +21,8 @@ PEOPLE = 5  # of each kind
 CHECKED = ("exact", "slips-20", "logistic-10", "thurstone-5", "side", "changing-5", "chebyshev")
 
 
-def recommended(who: Person, problem: Problem) -> Recommendation:
-    running = start("careful", problem)
+def recommended(who: Person, problem: Problem, **options: str) -> Recommendation:
+    running = start("careful", problem, **options)
     try:
         step = next(running)
         while True:
@@ -54,6 +54,29 @@ def test_very_likely_is_true_of_people_as_they_are(
         said = [(regret, found.likely_worst) for regret, found in rows if found.likely_worst is not None]
         assert len(said) > len(rows) / 2
         assert sum(regret > worst + 1e-9 for regret, worst in said) <= at_most(rate, len(said))
+
+
+def test_very_likely_is_true_of_people_who_are_asked_in_menus() -> None:
+    coffee = tradeoff.load("coffee")
+    said = []
+    for kind in ("exact", "slips-10", "logistic-10"):
+        for i in range(PEOPLE):
+            who = person_of(coffee, kind, 91, i)
+            found = recommended(who, coffee, questions="best-worst-4")
+            if found.likely_worst is not None:
+                said.append((who.regret(found.alternative), found.likely_worst))
+    assert len(said) > 2 * PEOPLE
+    assert sum(regret > worst + 1e-9 for regret, worst in said) <= at_most(0.05, len(said))
+
+
+def test_one_reply_that_all_are_about_equal_ends_nothing() -> None:
+    """It makes six comparisons, and may be a single slip."""
+    interview = tradeoff.Interview(tradeoff.load("coffee"), questions="best-worst-4")
+    interview.ask()
+    interview.tell(tradeoff.Choice.of_best_and_worst(1, 3, 4))
+    interview.ask()
+    interview.tell(tradeoff.Choice.about_equal(4))
+    assert interview.ask() is not None
 
 
 def test_noise_makes_the_statement_weaker_and_not_the_interview_long(

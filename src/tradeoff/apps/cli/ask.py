@@ -357,8 +357,7 @@ class Screen:
 def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Console, next_key: NextKey) -> bool:
     """Show a pair and take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
-    from tradeoff.apps.cli.questions import help_text, open_screen, question_details
-    from tradeoff.errors import ArgumentError
+    from tradeoff.apps.cli.questions import help_text, open_screen, question_details, took_back
     from tradeoff.presentation.sentences import ANSWERED
 
     asked, screen = False, Screen(logged, problem, shown, out)
@@ -373,13 +372,8 @@ def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Conso
                 out.print(ANSWERED[shown.turned(reply)])
                 return True
             case "u":
-                try:
-                    logged.undo()
-                except ArgumentError as error:
-                    out.print(cell(f"{error}; {POSSIBLE}"))
-                    continue
-                out.print("Took back the last answer.")
-                return True
+                if took_back(logged, out, POSSIBLE):
+                    return True
             case "d":
                 open_screen(out, question_details(screen.pair, out.width), next_key, screen.show)
                 asked = False

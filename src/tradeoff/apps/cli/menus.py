@@ -13,8 +13,7 @@ from rich.text import Text
 from tradeoff.apps.cli import keys
 from tradeoff.apps.cli.cards import card_block, filled, lottery_of, risk_block, shortened
 from tradeoff.apps.cli.output import cell
-from tradeoff.apps.cli.questions import BETWEEN, MORE, folded, help_text, open_screen, screen_rows
-from tradeoff.errors import ArgumentError
+from tradeoff.apps.cli.questions import BETWEEN, fitted, help_text, open_screen, screen_rows, took_back
 from tradeoff.log import ShownMenu
 from tradeoff.menus import Choice
 from tradeoff.presentation.menus import MenuLabels, MenuRow, MenuTable, menu_table, said_words
@@ -88,13 +87,8 @@ def hear_menu(logged: LoggedInterview, shown: ShownMenu, problem: Presentable, o
             case "u" if best is not None:
                 best, asked = None, False
             case "u":
-                try:
-                    logged.undo()
-                except ArgumentError as error:
-                    out.print(cell(f"{error}; {possible_keys(screen.count, best)}"))
-                    continue
-                out.print("Took back the last answer.")
-                return True
+                if took_back(logged, out, possible_keys(screen.count, best)):
+                    return True
             case "d":
                 open_screen(out, menu_details(screen.table, out.width), next_key, screen.show)
                 asked = False
@@ -154,27 +148,8 @@ def menu_lines(shown: MenuTable, heading: str, width: int, height: int, *, certa
         mark = Text(f" {number} ", style="bold reverse")
         head.append(mark.append_text(cell(f" {shortened(name, width - 4)}", "not reverse")))
     prompt = sum(len(prompt_lines(len(shown.names), width, best)) for best in (None, 0))  # one below the other
-    room = height - len(head) - prompt
-    every: list[MenuRow | MenuLabels] = [*shown.differing, *shown.other]
-    rows = [*sorted(shown.differing, key=lambda row: -row.part), *shown.other]
-    same = ", ".join(f"{name} {text}" for name, text in shown.same)
-    same_lines = folded(f"same for all: {same}", width, 2) if same else []
-    for count in range(len(rows), -1, -1):  # the smallest differences give way first
-        kept = [row for row in every if row in rows[:count]]
-        table = _columns(kept, shown.average, width)
-        table += [cell(f"{len(rows) - count} more differ less {MORE}", "dim")] if count < len(rows) else []
-        if len(table) + len(same_lines) <= room or not count:
-            break
-    lines = [*head, *table, *(cell(line) for line in same_lines)]
-    below = [cell(line, "dim") for line in filled(certainty.split(" "), width)] if certainty else []
-    told = [f"{row.name}: {row.description}" for row in shown.differing if row.description]
-    legend = [cell(line, "dim") for one in told for line in filled(one.split(" "), width)]
-    for extra in (below, legend):  # these stand where there is room for all of them
-        if len(lines) + len(extra) <= height - prompt:
-            lines += extra
-    if len(lines) < height - prompt:
-        lines = [Text(), *lines]  # apart from what was said before
-    return lines[: height - prompt]
+    table = partial(_columns, average=shown.average, width=width)
+    return fitted(head, shown, table, width, height - prompt, shared_by="all", certainty=certainty)
 
 
 def _columns(rows: Sequence[MenuRow | MenuLabels], average: str, width: int) -> list[Text]:

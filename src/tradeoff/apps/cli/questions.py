@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len
@@ -15,10 +16,15 @@ from rich.text import Text
 from tradeoff.apps.cli.cards import card_block, filled, risk_block, shortened
 from tradeoff.apps.cli.keys import NextKey
 from tradeoff.apps.cli.output import cell
+from tradeoff.errors import ArgumentError
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import ComparisonRow, LabelRow, Pair
+from tradeoff.presentation.menus import MenuTable
 from tradeoff.presentation.problems import about
 from tradeoff.problem import Presentable
+
+if TYPE_CHECKING:
+    from tradeoff.apps.cli.ask import LoggedInterview
 
 PROMPT = ("a prefer A", "b prefer B", "= equal", "s skip", "u undo", "d details", "? help", "q quit")
 BETWEEN = 2  # columns between the columns of the comparison
@@ -83,28 +89,56 @@ def question_lines(
     for letter, name in zip("AB", shown.names, strict=True):
         mark = Text(f" {letter} ", style="bold reverse")
         head.append(mark.append_text(cell(f" {shortened(name, width - 4)}", "not reverse")))
-    room = height - len(head) - len(prompt_lines(width))
-    every: list[ComparisonRow | LabelRow] = [*shown.differing, *shown.other]
-    rows = [*sorted(shown.differing, key=lambda row: -row.part), *shown.other]
+    table = partial(_comparison, average=shown.average, width=width)
+    return fitted(head, shown, table, width, height - len(prompt_lines(width)), shared_by="both", certainty=certainty)
+
+
+def fitted(
+    head: list[Text],
+    shown: Pair | MenuTable,
+    table: Callable[[list[Any]], list[Text]],
+    width: int,
+    height: int,
+    *,
+    shared_by: str,
+    certainty: str,
+) -> list[Text]:
+    """Return a question in at most so many lines: of what differs, the smallest differences give way first.
+
+    ``table`` lays rows out; ``shared_by`` says who shares what is the same. How sure the recommendation is already, and
+    what the objectives are, stand where there is room for all of it.
+    """
+    every: list[Any] = [*shown.differing, *shown.other]
+    rows: list[Any] = [*sorted(shown.differing, key=lambda row: -row.part), *shown.other]
     same = ", ".join(f"{name} {text}" for name, text in shown.same)
-    same_lines = folded(f"same for both: {same}", width, 2) if same else []
-    for count in range(len(rows), -1, -1):  # the smallest differences give way first
-        kept = [row for row in every if row in rows[:count]]
+    same_lines = folded(f"same for {shared_by}: {same}", width, 2) if same else []
+    for count in range(len(rows), -1, -1):
         left_out = len(rows) - count
-        table = _comparison(kept, shown.average, width)
-        table += [cell(f"{left_out} more differ less {MORE}", "dim")] if left_out else []
-        if len(table) + len(same_lines) <= room or not count:
+        lines = table([row for row in every if row in rows[:count]])
+        lines += [cell(f"{left_out} more differ less {MORE}", "dim")] if left_out else []
+        if len(head) + len(lines) + len(same_lines) <= height or not count:
             break
-    lines = [*head, *table, *(cell(line) for line in same_lines)]
+    lines = [*head, *lines, *(cell(line) for line in same_lines)]
     below = [cell(line, "dim") for line in filled(certainty.split(" "), width)] if certainty else []
     told = [f"{row.name}: {row.description}" for row in shown.differing if row.description]
     legend = [cell(line, "dim") for one in told for line in filled(one.split(" "), width)]
-    for extra in (below, legend):  # these stand where there is room for all of them
-        if len(lines) + len(extra) <= height - len(prompt_lines(width)):
+    for extra in (below, legend):
+        if len(lines) + len(extra) <= height:
             lines += extra
-    if len(lines) < height - len(prompt_lines(width)):
+    if len(lines) < height:
         lines = [Text(), *lines]  # apart from what was said before
-    return lines[: height - len(prompt_lines(width))]
+    return lines[:height]
+
+
+def took_back(logged: LoggedInterview, out: Console, possible: str) -> bool:
+    """Take the last answer back; where there is none, say so and which keys are possible, and return False."""
+    try:
+        logged.undo()
+    except ArgumentError as error:
+        out.print(cell(f"{error}; {possible}"))
+        return False
+    out.print("Took back the last answer.")
+    return True
 
 
 def folded(text: str, width: int, most: int) -> list[str]:
