@@ -40,7 +40,7 @@ def test_items_are_asked_about_four_at_a_time_and_lines_answer(tmp_path: Path) -
     assert done.exit_code == 0, done.output
     assert "Which of these four is best for you, and which worst?" in done.output
     assert "'9' is not an answer; press 1 to 4" in done.output
-    assert "'1' is not an answer; press the number of the worst, another one than 1" in done.output
+    assert "'1' is not an answer; press the number of the worst (not 1)" in done.output
     assert (
         "You said that 2 is best and 4 worst." in done.output and "You said that 1 is best and 3 worst." in done.output
     )

@@ -16,15 +16,19 @@ CURVES = {
 
 
 def linear_words(problem: Presentable) -> str:
-    """Return that preferences are taken to be linear, and how many items can therefore never win; "" where that is not so."""
+    """Return in plain words that preferences are taken to be linear, and how many items can therefore never win.
+
+    It is "" where every item that nothing beats can win.
+    """
     if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
         return ""
     lost = never_best(problem)
     if not lost:
         return ""
-    items = "item that nothing beats is" if lost == 1 else "items that nothing beats are"
-    words = f"{lost:,} {items} best for no weights, and cannot be recommended without curves"
-    return f"Preferences are taken to be linear: {words}."
+    items = "1 item" if lost == 1 else f"{lost:,} items"
+    return (
+        f"We assume that each unit counts the same, however much there is. So {items} that nothing beats can never win."
+    )
 
 
 def curves_that_fit(

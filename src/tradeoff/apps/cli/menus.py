@@ -123,7 +123,7 @@ def possible_keys(count: int, best: int | None) -> str:
     """Return which keys can be pressed."""
     if best is None:
         return f"press 1 to {count}, = (about equal), s (skip), u (undo), d (details), ? (help) or q (quit)"
-    return f"press the number of the worst, another one than {best + 1}, or u to choose the best again"
+    return f"press the number of the worst (not {best + 1}), or u to choose the best again"
 
 
 def prompt_lines(count: int, width: int, best: int | None = None) -> list[str]:
