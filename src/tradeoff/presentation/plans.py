@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from weakref import WeakKeyDictionary
 
 from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.numbers import ROUNDING, chance
@@ -16,6 +19,7 @@ RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
 TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
+DECISIONS_KEPT = 300_000  # of the plans of a problem that were named last: about 40 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -108,8 +112,25 @@ def _main(plan: Plan) -> tuple[float, Plan]:
 def _decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
     """Return what a policy decides, in order of time; all that it does where there is never anything to decide."""
     part = _main(plan)[1]
-    situations = () if isinstance(part, Item | Nothing) else problem.details(part).situations
-    return tuple(one for one in situations if one.free) or tuple(situations)
+    if isinstance(part, Item | Nothing):
+        return ()
+    with _lock:
+        kept = _decided.setdefault(problem, OrderedDict())
+        if part in kept:
+            kept.move_to_end(part)
+            return kept[part]
+    situations = problem.details(part).situations
+    found = tuple(one for one in situations if one.free) or tuple(situations)
+    with _lock:
+        kept[part] = found
+        while len(kept) > 1 and sum(map(len, kept.values())) > DECISIONS_KEPT:
+            kept.popitem(last=False)
+    return found
+
+
+# A plan is named many times: beside its rival, in the ranking and among what can be weighed. Its policy is solved for once.
+_decided: WeakKeyDictionary[Presentable, OrderedDict[Plan, tuple[Situation, ...]]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def _first(decisions: Sequence[Situation]) -> str:
