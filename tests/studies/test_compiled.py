@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tradeoff import MDP, cover, load
+from tradeoff import MDP, Interview, cover, load
 from tradeoff.errors import LogError, ProblemError, StoreError
 from tradeoff.model import Answer
 from tradeoff.problem import slack_of
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study, compiled
+from tradeoff.studies.export import files_of
 
 
 def leading_anywhere(states: int, horizon: int, objectives: int = 2) -> MDP:
@@ -20,7 +23,7 @@ def leading_anywhere(states: int, horizon: int, objectives: int = 2) -> MDP:
     return MDP.from_arrays(transitions, rng.random((states, 2, objectives)), horizon=horizon)
 
 
-def test_who_began_before_stays_with_the_model_and_every_process_replays_both_alike() -> None:
+def test_who_began_before_stays_with_the_model_and_every_process_replays_both_alike(tmp_path: Path) -> None:
     model, store = load("commute"), InMemoryStore()
     study = Study.of(model, "trips", checks=False, strategy="certified")
     first = Sessions(study, model, store)
@@ -31,7 +34,9 @@ def test_who_began_before_stays_with_the_model_and_every_process_replays_both_al
     first.begin_with(coverage)
     after = first.open()
     about = {token: first.events(token)[0]["problem"] for token in (before, after)}
-    assert about == {before: model.fingerprint, after: coverage.fingerprint} and model.fingerprint != coverage.fingerprint
+    assert (
+        about == {before: model.fingerprint, after: coverage.fingerprint} and model.fingerprint != coverage.fingerprint
+    )
     for turn in (1, 2):
         for token in (before, after):
             elsewhere = Sessions(study, load("commute"), store)  # a process that has not heard of the coverage
@@ -44,6 +49,11 @@ def test_who_began_before_stays_with_the_model_and_every_process_replays_both_al
     assert first.do(after, lambda s: slack_of(s.problem)) == coverage.slack <= compiled.tolerance_for(study)
     assert all(bound is not None for bound in bounds)
     assert first.do(before, lambda s: s.problem) is model and first.begins_with is model
+    files = files_of(study, model, store.logs(study.name), "csv", compiled.kept(store, study, model))
+    (tmp_path / "compiled.npz").write_bytes(files["compiled.npz"]())
+    assert coverage.fingerprint in files["README.txt"]().decode()
+    again = Interview.resume(load(tmp_path / "compiled.npz"), first.events(after))
+    assert len(again.answers) == 2
 
 
 def test_the_first_coverage_that_is_kept_stays_and_a_damaged_one_is_said() -> None:
