@@ -25,8 +25,7 @@ import importlib.util
 import json
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -37,6 +36,9 @@ from tradeoff import Catalogue, Reference
 from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies import start
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cores import on_all_cores
 
 TARGET = 0.01
 ITEMS = 200
@@ -168,10 +170,7 @@ def main() -> None:
         names = (*BUNDLED, *random) if kinds[kind].linear else ("coffee", *random)
         each = -(-given.people // len(names))
         tasks += [(kind, name, given.first + i) for name in names for i in range(each)]
-    with ProcessPoolExecutor(given.jobs) as pool:  # of the standard library: as few dependencies as can be
-        rows = list(
-            pool.map(partial(interview, questions=given.questions), *zip(*tasks, strict=True), chunksize=SAME_CATALOGUE)
-        )
+    rows = on_all_cores(interview, [(*task, given.questions) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
     print("| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |", end="")
     print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
     for kind in given.kinds.split(","):

@@ -31,6 +31,7 @@ from tradeoff.strategies.choosing import (
     value_of_asking,
 )
 from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.strategies.doubt import Doubt, Rival, most_of, sides_of
 from tradeoff.strategies.earlier import Prior, dirichlets_of
 from tradeoff.strategies.elicitation import (
     VERY_LIKELY,
@@ -64,7 +65,9 @@ LOOKED_UP = 100  # particles whose optimum is looked up before the asking may en
 ANYBODY = (
     1200  # particles before the first question, whose optima are all looked up: everybody after that finds them ready
 )
-NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
+# Among questions that are worth nearly as much as the best, one of few differing objectives is asked. It is not the clearest:
+# noise is allowed for in what a question is worth, and asking what is clear made the recommendation worse after 1 to 8 answers.
+NEARLY = 0.95
 WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
 # Questions to come, this one included: a line in the bits that are open about which recommendation is good enough, fitted
@@ -131,7 +134,7 @@ class InformationChooser:
                 return menu
         if not fresh.any() or learned[fresh].max() < WORTHLESS:
             return None
-        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
+        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY, clear=False)]
 
     def _menu(self, state: State, menus: Offer, learned: Vector, scores: Vector, least: float) -> Menu | None:
         """Return the menu that is worth most, unless a pair, which is worth ``least``, is worth nearly as much."""
@@ -218,7 +221,8 @@ class Careful:
         belief = Belief.prior(self.certifier.d, PEOPLE, self.seed, self.prior, ANYBODY)
         state = first_state(self.problem, self.certifier, belief, _least_expected_regret, ANYBODY)
         usual = USUAL_PER_OBJECTIVE * self.certifier.d + USUAL_PER_BIT * self._open_bits(state)
-        return replace(state, enough=LONGEST * usual)
+        rival = Rival.before_answers(self.certifier.d, PEOPLE, self.seed)
+        return replace(state, enough=LONGEST * usual, rival=rival)
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
@@ -237,7 +241,7 @@ class Careful:
         in_row = PATIENCE if at_once else state.content_in_row + 1 if content >= CONFIDENCE else 0
         return replace(
             state, belief=belief, consistent=consistent, certificate=certificate, candidates=candidates,
-            content_in_row=in_row,
+            content_in_row=in_row, rival=_rival(state),
         )  # fmt: skip
 
     def reason_to_stop(self, state: State) -> Reason | None:
@@ -258,10 +262,15 @@ class Careful:
             state = replace(state, candidates=self.certifier.look_up(state.candidates, belief, LOOKED_UP))
         sure = VERY_LIKELY if state.content_in_row else VERY_LIKELY_IF_OPEN
         made = recommendation(self.problem, self.certifier, state, belief, self.chooser.target, reason, complete, sure)
+        assert state.rival is not None
+        feared = state.rival.doubt(state.candidates.gains, state.certificate.number)
+        mine = belief.regrets(state.candidates, self.certifier.slack)[:, state.certificate.number]
+        likely = feared.mean(mine, feared.regrets)
+        made = replace(made, likely_regret=likely, likely_worst=max(feared.quantile(mine, sure), likely))
         if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT:  # then the belief is about nobody
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
-            made = replace(made, reason=self._what_holds(state, made, reason))
+            made = replace(made, reason=self._what_holds(state, made, reason, feared))
         doubtful = sorted(given.ordinal for i, given in enumerate(state.answers) if i not in trusted)
         made = replace(made, doubtful=tuple(doubtful), expected_left=0.0 if complete else self._expected_left(state))
         if not complete:  # on the way, where one bound per answer would take too long
@@ -282,7 +291,7 @@ class Careful:
         least, per_bit = LEFT[self.chooser.questions]
         return float(min(least + per_bit * self._open_bits(state), most))
 
-    def _what_holds(self, state: State, made: Recommendation, reason: Reason) -> Reason:
+    def _what_holds(self, state: State, made: Recommendation, reason: Reason, feared: Doubt) -> Reason:
         """Return what can be said of the recommendation: something very likely, or probable, or else why the asking ended."""
         target, number, slack, belief = (
             self.chooser.target,
@@ -296,19 +305,23 @@ class Careful:
             return Reason.VERY_LIKELY_WITHIN
         within = belief.regrets(state.candidates, slack)[:, number] <= target
         unnoticed = belief.unnoticed(state.candidates, number, slack)
-        for enough, said, holds in (
-            (VERY_LIKELY, Reason.VERY_LIKELY_UNNOTICED, unnoticed),
-            (VERY_LIKELY, Reason.VERY_LIKELY_EITHER, within | unnoticed),
-            (CONFIDENCE, Reason.PROBABLY_WITHIN, within),
-            (CONFIDENCE, Reason.PROBABLY_UNNOTICED, unnoticed),
-            (CONFIDENCE, Reason.PROBABLY_EITHER, within | unnoticed),
+        for_worst = feared.regrets <= target
+        share_within = feared.mean(within, for_worst)
+        share_unnoticed = feared.mean(unnoticed, feared.unnoticed)
+        share_either = feared.mean(within | unnoticed, for_worst | feared.unnoticed)
+        for enough, said, share in (
+            (VERY_LIKELY, Reason.VERY_LIKELY_UNNOTICED, share_unnoticed),
+            (VERY_LIKELY, Reason.VERY_LIKELY_EITHER, share_either),
+            (CONFIDENCE, Reason.PROBABLY_WITHIN, share_within),
+            (CONFIDENCE, Reason.PROBABLY_UNNOTICED, share_unnoticed),
+            (CONFIDENCE, Reason.PROBABLY_EITHER, share_either),
         ):
-            if holds.mean() >= enough:
+            if share >= enough:
                 return said
         if reason is Reason.NOT_SURER:
             return reason
         # It was content among the candidates known then, and without the slack of the problem's own solutions.
-        return Reason.PROBABLY_EITHER if (within | unnoticed).mean() > 0.5 else Reason.INEXACT
+        return Reason.PROBABLY_EITHER if share_either > 0.5 else Reason.INEXACT
 
 
 def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
@@ -318,6 +331,16 @@ def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
 def _share_content(belief: Belief, candidates: Candidates, target: float, number: int) -> float:
     """Return the share of the belief that would be content with a candidate."""
     return float(belief.content(candidates, target)[:, number].mean())
+
+
+def _rival(state: State) -> Rival:
+    """Return those who look at their worst objective, after the newest answer; the state has the belief from before it."""
+    assert state.rival is not None
+    new = len(state.said[-1][1])
+    predicted = state.belief.chance(state.differences[-new:], state.kinds[-new:], state.shares[-new:])
+    given = [(one.question, one.answer) for one in state.answers]
+    sides = sides_of(given, [differences for differences, _ in state.said], state.candidates.relevant)
+    return state.rival.given(sides, state.kinds, state.shares, new, predicted, most_of(state.candidates.gains))
 
 
 def _trusted(state: State, wrong: Vector) -> ConsistentSet:

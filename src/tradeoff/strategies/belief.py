@@ -110,6 +110,11 @@ class Belief:
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
 
+    def chance(self, differences: Matrix, kinds: NDArray[np.int64], shares: Vector) -> float:
+        """Return the logarithm of how likely the belief thinks an answer that makes these comparisons."""
+        each = log_likelihood(self.particles, differences, kinds) @ shares
+        return float(np.logaddexp.reduce(each) - np.log(len(each)))
+
     def surprise(self, differences: Matrix, kinds: NDArray[np.int64], shares: Vector | float = 1.0) -> float:
         """Return by how many nats the answers were less likely than answers of such people are on average.
 

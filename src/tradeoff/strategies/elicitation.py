@@ -21,6 +21,7 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
 from tradeoff.strategies.certifier import Certificate, Certifier
 from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
+from tradeoff.strategies.doubt import Rival
 from tradeoff.strategies.sampling import consistent
 
 # Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
@@ -61,6 +62,7 @@ class State:
     certificate: Certificate
     enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
+    rival: Rival | None = None  # what else the person may be than somebody who weighs objectives
 
     @cached_property
     def said(self) -> list[tuple[Matrix, NDArray[np.int64]]]:
