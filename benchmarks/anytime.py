@@ -13,7 +13,8 @@ want, and the question of largest
 - MI: mutual information between the answer and the person.
 
 The area is the mean over n = 0..10. Regrets are relative, in percent. Differences are between what the same people lose with
-one and with the other, with their standard error. Where the best of the others is taken at every n, chance alone makes it
+one and with the other, with their standard error. Whoever ``careful`` has finished with keeps what was recommended; how those
+compare whom it still asks is said as well. Where the best of the others is taken at every n, chance alone makes it
 look better than any one of them.
 """
 
@@ -90,6 +91,7 @@ class Curve(TypedDict):
     person: int
     name: str
     regrets: list[float]
+    answers: int  # given before it ended by itself, if it did
 
 
 def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Generator) -> list[float]:
@@ -120,8 +122,8 @@ def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Genera
     return found
 
 
-def careful(problem: Catalogue, who: Person) -> list[float]:
-    """Return the regrets after each answer to ``careful``; what it recommends in the end stays."""
+def careful(problem: Catalogue, who: Person) -> tuple[list[float], int]:
+    """Return the regrets after each answer to ``careful``, and after how many it ends; what it recommends then stays."""
     running = start("careful", problem)
     found: list[float] = []
     try:
@@ -130,8 +132,9 @@ def careful(problem: Catalogue, who: Person) -> list[float]:
             found.append(who.regret(step.recommend().alternative))
             step = running.send(who(step.question))
     except StopIteration as end:
-        found += [who.regret(end.value.alternative)] * (ANSWERS + 1 - len(found))
-    return found
+        answers = len(found)
+        return found + [who.regret(end.value.alternative)] * (ANSWERS + 1 - answers), answers
+    return found, ANSWERS
 
 
 def equal_weights(problem: Catalogue, who: Person) -> list[float]:
@@ -148,10 +151,11 @@ def curves(k: int, wrong: float, person: int) -> list[Curve]:
     def somebody() -> Person:
         return Person(problem, weights, Kind(Habits(slips=wrong)), seed=person)
 
-    made = {"careful": careful(problem, somebody()), "equal weights": equal_weights(problem, somebody())}
+    mine, answers = careful(problem, somebody())
+    made = {"careful": mine, "equal weights": equal_weights(problem, somebody())}
     for name, score in LEARNERS.items():
         made[name] = learner(score, problem, somebody(), np.random.default_rng([k, person, 1]))
-    return [Curve(k=k, wrong=wrong, person=person, name=name, regrets=made[name]) for name in NAMES]
+    return [Curve(k=k, wrong=wrong, person=person, name=name, regrets=made[name], answers=answers) for name in NAMES]
 
 
 def table(found: list[Curve]) -> None:
@@ -164,15 +168,29 @@ def table(found: list[Curve]) -> None:
         gap = regrets.mean(axis=1) - mine.mean(axis=1)
         cells = [f"{x:.2f}" for x in (*regrets.mean(axis=0), regrets.mean())]
         print(f"| {name} | {' | '.join(cells)} | {gap.mean():+.2f} ± {gap.std() / len(gap) ** 0.5:.2f} |")
-    others = {name: regrets for name, regrets in by_name.items() if name != "careful"}
-    above = []
+    asked = np.array([one["answers"] for one in found if one["name"] == "careful"])
+    everybody = np.zeros((len(mine), ANSWERS + 1), dtype=bool)
+    for whom, left_out in (
+        ("", everybody),
+        ("Among those whom it still asks, ", np.arange(ANSWERS + 1) > asked[:, None]),
+    ):
+        print(f"\n{whom or 'In all, '}careful is above the best of the others at {above(by_name, ~left_out)}.")
+    print()
+
+
+def above(by_name: dict[str, Matrix], counted: NDArray[np.bool_]) -> str:
+    """Return after which answers ``careful`` is above the best of the others, by how much, and among how many people."""
+    told = []
     for n in range(ANSWERS + 1):
-        best = min(others, key=lambda name: float(others[name][:, n].mean()))
-        gap = mine[:, n] - others[best][:, n]
-        error = float(gap.std() / len(gap) ** 0.5)
+        now = {name: regrets[counted[:, n], n] for name, regrets in by_name.items()}
+        mine = now.pop("careful")
+        if len(mine) < 2:
+            continue
+        best = min(now, key=lambda name: float(now[name].mean()))
+        gap = mine - now[best]
         if gap.mean() > 1e-9:
-            above.append(f"n = {n} by {gap.mean():.2f} ± {error:.2f} ({best})")
-    print("\ncareful is above the best of the others at " + (", ".join(above) or "no n") + ".\n")
+            told.append(f"n = {n} by {gap.mean():.2f} ± {gap.std() / len(gap) ** 0.5:.2f} ({best}, {len(gap)} people)")
+    return ", ".join(told) or "no n"
 
 
 def main() -> None:
@@ -181,7 +199,9 @@ def main() -> None:
     reader.add_argument("--people", type=int, default=96, help="simulated people per table")
     reader.add_argument("--k", default="3,4,6", help="numbers of objectives")
     reader.add_argument("--wrong", default="0,0.1", help="shares of wrong answers")
-    reader.add_argument("--first", type=int, default=0, help="the number of the first person: others than those tuned on")
+    reader.add_argument(
+        "--first", type=int, default=0, help="the number of the first person: others than those tuned on"
+    )
     reader.add_argument("--jobs", type=int, help="processes; by default one per core")
     reader.add_argument("--json", type=Path)
     given = reader.parse_args()

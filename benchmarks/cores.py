@@ -13,7 +13,11 @@ Result = TypeVar("Result")
 
 
 def on_all_cores(
-    work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int | None, what: str = "people", batch: int = 4
+    work: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    jobs: int | None,
+    what: str = "people",
+    batch: int = 4,
 ) -> list[Result]:
     """Return what ``work`` returns for each task, in their order; ``jobs`` processes, by default one per core."""
     parallel = joblib.Parallel(n_jobs=jobs or -1, batch_size=batch, return_as="generator", pre_dispatch="4*n_jobs")

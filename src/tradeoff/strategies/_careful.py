@@ -58,6 +58,7 @@ LONGEST = 1.5
 # preferences are not linear are among them.
 VERY_LIKELY_IF_OPEN = 0.99
 MISFIT = 1.5  # nats: if the answers were less likely than they should have been by this factor, no weights explain them
+HARDLY = 0.5  # and if it is likelier than this that only the worst objective counts, none do either
 DOUBTFUL = 0.6  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
 REPEATED = 0.03  # and one more likely wrong than this, where a question is to confirm
@@ -65,9 +66,10 @@ LOOKED_UP = 100  # particles whose optimum is looked up before the asking may en
 ANYBODY = (
     1200  # particles before the first question, whose optima are all looked up: everybody after that finds them ready
 )
-# Among questions that are worth nearly as much as the best, one of few differing objectives is asked. It is not the clearest:
-# noise is allowed for in what a question is worth, and asking what is clear made the recommendation worse after 1 to 8 answers.
-NEARLY = 0.95
+# Among questions worth nearly as much as the best, one of few differing objectives is asked, and of these the clearest: people
+# err near ties. While the recommendation is still poor, what it gains by the best question is worth more than that.
+NEARLY = 0.9
+POOR = 0.03  # expected regret
 WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
 # Questions to come, this one included: a line in the bits that are open about which recommendation is good enough, fitted
@@ -134,7 +136,8 @@ class InformationChooser:
                 return menu
         if not fresh.any() or learned[fresh].max() < WORTHLESS:
             return None
-        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY, clear=False)]
+        poor = regrets.mean(axis=0).min() > POOR
+        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=1.0 if poor else NEARLY)]
 
     def _menu(self, state: State, menus: Offer, learned: Vector, scores: Vector, least: float) -> Menu | None:
         """Return the menu that is worth most, unless a pair, which is worth ``least``, is worth nearly as much."""
@@ -267,7 +270,8 @@ class Careful:
         mine = belief.regrets(state.candidates, self.certifier.slack)[:, state.certificate.number]
         likely = feared.mean(mine, feared.regrets)
         made = replace(made, likely_regret=likely, likely_worst=max(feared.quantile(mine, sure), likely))
-        if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT:  # then the belief is about nobody
+        # Then the belief is about nobody, or the person is more likely somebody whom no weights describe.
+        if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT or feared.share > HARDLY:
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
             made = replace(made, reason=self._what_holds(state, made, reason, feared))

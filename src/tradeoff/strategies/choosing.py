@@ -153,19 +153,12 @@ def value_of_asking(answers: NDArray[np.float64], regrets: Matrix) -> Vector:
     return result
 
 
-def easiest(
-    scores: Vector, pool: Pool, belief: Belief, *, allowed: NDArray[np.bool_], nearly: float, clear: bool = True
-) -> int:
-    """Return the question to ask: of those ``nearly`` as good as the best, a real comparison of few differing objectives.
-
-    Among these it is the one that most people would find ``clear``, or else the best.
-    """
+def easiest(scores: Vector, pool: Pool, belief: Belief, *, allowed: NDArray[np.bool_], nearly: float) -> int:
+    """Return the question to ask: of those ``nearly`` as good as the best, a real comparison of few differing objectives."""
     usable = np.where(allowed, scores, -np.inf)
     best = float(usable.max())
     good = np.flatnonzero(usable >= best - (1 - nearly) * abs(best))
     differing = (np.abs(pool.differences[good]) > 1e-9).sum(axis=1)
-    unclear = np.zeros(len(good))
-    if clear:
-        gains = np.abs(belief.weights @ pool.differences[good].T)
-        unclear = -np.round(np.mean(gains / belief.precision[:, None] > 1.0, axis=0), 2)
-    return int(good[np.lexsort((-scores[good], unclear, differing, ~pool.pure[good]))[0]])
+    gains = np.abs(belief.weights @ pool.differences[good].T)
+    clear = np.mean(gains / belief.precision[:, None] > 1.0, axis=0)
+    return int(good[np.lexsort((-scores[good], -np.round(clear, 2), differing, ~pool.pure[good]))[0]])

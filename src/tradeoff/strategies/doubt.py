@@ -20,7 +20,7 @@ from tradeoff.menus import AnyAnswer, Choice, Occasion, Statement, implied
 from tradeoff.model import Indices, Matrix, Question, Vector
 from tradeoff.strategies.sampling import Answering, Dirichlets, Particles, log_likelihood
 
-OTHERS = 0.03  # of all people are supposed to look at their worst objective alone
+OTHERS = 0.02  # of all people are supposed to look at their worst objective alone
 PARTICLES = 300
 MOVES = 9  # of every particle after every answer
 STEP = 0.6  # of the difference of two particles, by which a third is moved, give or take a half

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Occasion, comparisons, members
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, comparisons, members, share_of_each
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
@@ -88,16 +88,10 @@ class State:
 
     @cached_property
     def shares(self) -> Vector:
-        """For how much each comparison counts in the belief: who chooses among n feels only n - 1 differences.
-
-        With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as
-        independent, they would make the belief too sure.
-        """
-        found = [np.ones(0)]
-        for given, (_, kinds) in zip(self.answers, self.said, strict=True):
-            felt = len(given.question.alternatives) - 1 if isinstance(given.question, Menu) else len(kinds)
-            found.append(np.full(len(kinds), min(1.0, felt / max(1, len(kinds)))))
-        return np.concatenate(found)
+        """For how much each comparison counts in the belief."""
+        counted = zip(self.answers, self.said, strict=True)
+        found = (np.full(len(kinds), share_of_each(given.question, len(kinds))) for given, (_, kinds) in counted)
+        return np.concatenate([np.ones(0), *found])
 
     def chance_wrong(self, belief: Belief) -> Vector:
         """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
