@@ -230,7 +230,8 @@ class Careful:
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
-        belief = state.belief.given(state.differences, state.kinds, len(state.said[-1][1]), state.shares)
+        new = len(state.said[-1][1])
+        belief = state.belief.given(state.differences, state.kinds, new, state.shares, state.owners)
         consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:

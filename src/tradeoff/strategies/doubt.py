@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tradeoff.menus import AnyAnswer, Choice, Occasion, Statement, implied
 from tradeoff.model import Indices, Matrix, Question, Vector
-from tradeoff.strategies.sampling import Answering, Dirichlets, Particles, log_likelihood
+from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, log_likelihood
 
 OTHERS = 0.02  # of all people are supposed to look at their worst objective alone
 PARTICLES = 300
@@ -96,9 +96,7 @@ class Rival:
         every = np.eye(len(kinds))
 
         def likelihoods(logs: Matrix, traits: Matrix) -> Matrix:
-            precision, noise, lapse = np.exp(traits).T
-            margins = _margins(np.exp(logs), shown, sides)
-            felt = Particles(margins, precision, noise, lapse, np.zeros(len(logs), dtype=np.int64))
+            felt = _particles(_margins(np.exp(logs), shown, sides), traits, np.zeros(len(logs), dtype=np.int64))
             result: Matrix = log_likelihood(felt, every, kinds) * shares
             return result
 

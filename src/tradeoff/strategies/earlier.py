@@ -58,7 +58,10 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, see
         kinds = np.concatenate([one for _, _, one in said])
         shares = np.concatenate([np.full(len(one), share_of_each(question, len(one))) for question, _, one in said])
         rng = np.random.default_rng([seed, number])
-        found = posterior_particles(differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE, shares=shares)
+        replies = np.repeat(np.arange(len(said)), [len(one) for _, _, one in said])
+        found = posterior_particles(
+            differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE, shares=shares, replies=replies
+        )
         clouds.append(np.log(found.weights))
     mixture = _fitted(np.array(clouds), d, seed) if clouds else Dirichlets.usual(d)
     everything = np.ones((len(mixture.shares), len(problem.objectives)))
