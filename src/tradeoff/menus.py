@@ -131,6 +131,11 @@ class Menu:
         """What identifies this menu: the values bit for bit, and what is asked."""
         return self.asks.encode() + self.values.tobytes()
 
+    def turned(self, places: int) -> Menu:
+        """Return this menu with every alternative so many places further on, the last ones first."""
+        by = -places % len(self.alternatives)
+        return Menu(self.alternatives[by:] + self.alternatives[:by], self.asks)
+
 
 AnyQuestion: TypeAlias = Question | Menu
 

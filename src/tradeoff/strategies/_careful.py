@@ -145,7 +145,8 @@ class InformationChooser:
         fresh = menus.fresh(state.candidates, done)
         if not fresh.any() or learned[fresh].max() < WORTHLESS or NEARLY * scores[fresh].max() <= least:
             return None
-        return menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+        chosen = menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+        return chosen.turned(len(state.answers))  # who favours one place favours no alternative
 
     def _with_questionable(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> Pool:
         """Return the pool with the questions of questionable answers added, the other way round; of a menu, its two ends."""
