@@ -58,7 +58,7 @@ class ComputeQueue:
     """
 
     def __init__(self, slots: int | None = None, waiting: int = WAITING) -> None:
-        self._free = slots or os.cpu_count() or 1
+        self._free = self._slots = slots or os.cpu_count() or 1
         self._most = waiting
         self._most_long = max(1, self._free - 1)
         self._running_long = 0
@@ -66,6 +66,12 @@ class ComputeQueue:
         self._lock = threading.Lock()
         self._short, self._long = _Line(), _Line()
         self._thread = threading.local()  # whether this thread holds a slot
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being computed."""
+        with self._lock:
+            return self._free < self._slots
 
     @property
     def waiting(self) -> int:
