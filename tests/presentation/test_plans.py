@@ -105,7 +105,7 @@ def test_plans_are_told_apart_by_the_same_decision_whether_all_are_kept_or_few(m
         told = problem.best(weights)
         found.append([plan_names(problem, one, other) for one in told for other in told])
     assert found[0] == found[1] == found[2] == found[3]
-    assert len(set(found[0])) > 9
+    assert len(set(found[0])) > 5
 
 
 def test_an_item_is_simply_taken() -> None:
