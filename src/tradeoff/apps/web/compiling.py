@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tradeoff.apps.web.pages import warm_up
-from tradeoff.apps.web.rendering import KEPT, render_cache
+from tradeoff.apps.web.rendering import render_cache
 from tradeoff.covering import cover
 from tradeoff.errors import StoreError, TradeoffError
 from tradeoff.presentation.plans import guide
@@ -30,6 +30,7 @@ from tradeoff.studies.computing import BusyError
 
 LOOK_AFTER = 2.0  # seconds between two looks for a coverage that another process has kept
 LOWEST = 19  # priority
+AHEAD = 300  # plans that are drawn ahead, of some 130 KB each
 REST = 0.05  # seconds between two plans that are drawn ahead
 NOT_REACHED = 5  # exit code
 
@@ -55,7 +56,7 @@ def begin_with_kept(sessions: Sessions) -> bool:
 def _draw_ahead(sessions: Sessions, coverage: Coverage) -> None:
     """Work out how the plans are shown, one at a time, while nobody waits; whoever is shown one first need not wait for it."""
     cache, queue = render_cache(coverage), sessions.queue
-    for alternative in coverage.alternatives[:KEPT]:
+    for alternative in coverage.alternatives[:AHEAD]:
         while queue.busy:
             time.sleep(REST)
         try:
