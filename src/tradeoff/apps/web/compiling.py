@@ -23,7 +23,7 @@ from tradeoff.errors import StoreError, TradeoffError
 from tradeoff.presentation.plans import guide
 from tradeoff.problems.coverage import Coverage
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import Store
+from tradeoff.stores import DamagedError, Store
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.compiled import SECONDS, content_of, keep, kept, tolerance_for
 from tradeoff.studies.computing import BusyError
@@ -80,6 +80,9 @@ def _follow(sessions: Sessions) -> None:
         try:
             if begin_with_kept(sessions):
                 return
+        except DamagedError as error:
+            log.error("%s", error)
+            return
         except StoreError:
             continue  # the next look may succeed; people hear of a store that is away
         except Exception:
@@ -105,6 +108,8 @@ class Compiler:
 
     def start(self) -> None:
         """Begin, and say so."""
+        if self._stopping:
+            return
         self._say(
             "Compiling in the background, so that people wait less. Whoever begins after that is asked about plans that are "
             "proved to be enough."
