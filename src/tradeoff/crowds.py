@@ -54,9 +54,14 @@ class Settings:
                 raise ArgumentError(f"{name} is {number!r}; it must be a whole number, 0 or more")
 
     @property
+    def linear(self) -> bool:
+        """Whether the users are ``LinearUser``, who can answer all at once."""
+        return self.people == "exact"
+
+    @property
     def alike(self) -> bool:
-        """Whether people with the same weights answer the same: then a crowd can be as large as memory allows."""
-        return self.people == "exact" and not self.error_rate
+        """Whether people with the same weights answer the same."""
+        return self.linear and not self.error_rate
 
     def begin(self, problem: Problem) -> Strategy:
         """Return the strategy; it is run without an ``Interview``, since no log is needed."""
@@ -69,7 +74,7 @@ def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Pe
     With that scale the precision is relative: 0.01 is 1% of the best that this user can get. ``people`` is their kind.
     """
     weights, seed = _weights(index, settings.seed, len(problem.objectives)), _slips(index, settings.seed)
-    if settings.people != "exact":
+    if not settings.linear:
         return Person(problem, weights, kind_of(settings.people, settings.precision, settings.error_rate), seed)
     return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
 
@@ -244,9 +249,8 @@ def interview_all(problem: Problem, people: Waiting, settings: Settings, until: 
 
     The time for each question is shared evenly among those who are asked it.
     """
-    exact = settings.people == "exact"
-    people = people.drawn(problem, settings.seed) if exact else people
-    crowd: Crowd = LinearCrowd(people, settings) if exact else PersonCrowd(problem, people, settings)
+    people = people.drawn(problem, settings.seed) if settings.linear else people
+    crowd: Crowd = LinearCrowd(people, settings) if settings.linear else PersonCrowd(problem, people, settings)
     branches, worked_out = [Branch((), np.arange(len(people)), 0.0)], 0
     rows: list[Results] = []
     while branches and not (rows and time.perf_counter() >= until):

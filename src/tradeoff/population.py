@@ -241,7 +241,7 @@ class Population:
         relevant = np.zeros(len(self.problem.objectives))
         relevant[list(bases_of(self.problem).relevant)] = 1.0
         (equal,) = self.problem.best(relevant[None, :])
-        if self.settings.people != "exact":
+        if not self.settings.linear:
             users = (user_of(self.problem, i, self.settings) for i in range(len(self)))
             return np.array([user.regret(equal) for user in users if isinstance(user, Person)])
         regret: Vector = 1.0 - self.results.weights @ equal.value

@@ -413,7 +413,7 @@ class Parts:
 
 def _read_part(path: Path) -> Results | None:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             columns: dict[str, Any] = {field.name: stored[field.name] for field in fields(Results)}
         columns["reason"] = tuple(map(sys.intern, columns["reason"].tolist()))
         lengths = {len(column) for column in columns.values()}

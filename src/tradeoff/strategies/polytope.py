@@ -113,14 +113,15 @@ class Cone:
         """The answers' labels in the order in which they came."""
         return tuple(dict.fromkeys(self.row_labels))
 
-    def add(self, half_spaces: ArrayLike, label: Hashable) -> Cone:
+    def add(self, half_spaces: ArrayLike, label: Hashable, *, scaled: bool = False) -> Cone:
         """Return the part of this cone where ``a @ z >= 0`` for each row a of ``half_spaces``.
 
         One answer is one label, whatever the number of its half-spaces ("about equal" has two). The rays are those of
         this cone but for the ones cut off; rays that stay are the same numbers, bit for bit. Adding what already holds
-        costs one product; adding what contradicts leaves an empty cone, which :meth:`conflict` explains.
+        costs one product; adding what contradicts leaves an empty cone, which :meth:`conflict` explains. Rows that were
+        ``scaled`` before are taken as they are.
         """
-        rows = self._scaled(half_spaces)
+        rows: Matrix = np.asarray(half_spaces) if scaled else self.scaled(half_spaces)
         skeleton = self._skeleton
         everything = np.vstack([self.half_spaces, rows])
         if skeleton is not None:
@@ -137,6 +138,11 @@ class Cone:
     def has_rays(self) -> bool:
         """Whether the extreme rays are few enough to be listed."""
         return self._skeleton is not None
+
+    @property
+    def without_rays(self) -> bool:
+        """Whether no ray is left; the cone is empty, then, with whatever is added."""
+        return self._skeleton is not None and not len(self._skeleton.rays)
 
     @property
     def nbytes(self) -> int:
@@ -234,7 +240,7 @@ class Cone:
         if self.empty:
             raise ArgumentError(f"an empty set has no {what}: the answers contradict each other; see Cone.conflict()")
 
-    def _scaled(self, half_spaces: ArrayLike) -> Matrix:
+    def scaled(self, half_spaces: ArrayLike) -> Matrix:
         """Return the rows scaled by powers of two so that the largest ``|a @ z|`` before any answer is 0.5 to 1."""
         rows = np.atleast_2d(np.array(half_spaces, np.float64))
         if rows.ndim != 2 or rows.shape[1] != self.d + 1 or not np.isfinite(rows).all():
