@@ -44,18 +44,21 @@ def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
     ([[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]], [[3.0, -1.0, 1.0]])
     """
     difference, kind = checked_answers(differences, kinds)
-    one_row, same = kind != 0, difference[kind == 0]
-    sign = np.sign(kind[one_row])
-    rows = np.vstack([sign[:, None] * difference[one_row], same, -same])
-    margin = np.where(kind[one_row] == NOT_WORSE, 1.0, -1.0)
-    return np.hstack([rows, np.append(margin, np.ones(2 * len(same)))[:, None]])
+    one_row, same = kind != SAME, difference[kind == SAME]
+    first, last = int(one_row.sum()), len(kind)
+    rows = np.ones((last + len(same), difference.shape[1] + 1))
+    rows[:first, :-1] = np.sign(kind[one_row])[:, None] * difference[one_row]
+    rows[:first, -1] = np.where(kind[one_row] == NOT_WORSE, 1.0, -1.0)
+    rows[first:last, :-1], rows[last:, :-1] = same, -same
+    return rows
 
 
 def checked_answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the answers as arrays, or raise an ArgumentError that says what is wrong with them."""
     difference = np.atleast_2d(np.asarray(differences, np.float64))
     kind = np.atleast_1d(np.asarray(kinds)).astype(np.int64)
-    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, KINDS).all():
+    known = (kind >= min(KINDS)) & (kind <= max(KINDS))  # which are all the whole numbers between
+    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not known.all():
         raise ArgumentError(
             f"answers are differences [q, d] and as many kinds out of +1, -1, 0 and 2; found shapes "
             f"{difference.shape} and {kind.shape}, kinds {np.unique(kind).tolist()}"
@@ -124,15 +127,23 @@ class Cone:
         rows: Matrix = np.asarray(half_spaces) if scaled else self.scaled(half_spaces)
         skeleton = self._skeleton
         everything = np.vstack([self.half_spaces, rows])
+        known: dict[str, Vector] = {}
         if skeleton is not None:
             try:
                 for index, row in enumerate(rows, len(self.half_spaces)):
                     skeleton = skeleton.cut(row, index, self.limit)
-                if len(skeleton.rays) and _inside(skeleton, everything) is None:
-                    skeleton = skeleton.none()
+                if len(skeleton.rays):
+                    point = _inside(skeleton, everything)
+                    if point is None:
+                        skeleton = skeleton.none()
+                    else:
+                        point.flags.writeable = False
+                        known["interior"] = point
             except TooManyRays:
                 skeleton = None
-        return Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
+        cone = Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
+        vars(cone).update(known)
+        return cone
 
     @property
     def has_rays(self) -> bool:
