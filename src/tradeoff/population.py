@@ -38,8 +38,8 @@ __all__ = [
 # Rounds take this many seconds, the last number ever after: that is what an interruption loses. The first ones are short,
 # because the first people are in one place of the tree of answers.
 ROUNDS = (1.0, 2.0, 4.0, 8.0)
-# So many people are handed to a process at a time, unless people with the same weights answer the same. The others share little,
-# and what they say at random has to be drawn again when the next round goes on with them.
+# So many people are handed to a process at a time, unless people with the same weights answer the same. The others share
+# little, and what they say at random has to be drawn again when the next round goes on with them.
 AT_ONCE = 200
 MANY = 20_000  # the weights of more people than this are drawn in all processes
 
