@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 
 import joblib
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 import tradeoff
 from tradeoff.population import Settings, run_user, simulate
