@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError, LogError
 from tradeoff.knowledge import open_objectives
 from tradeoff.log import Asked, Event, Header, MenuAsked, Stated, fold, read_log
-from tradeoff.menus import OTHER_PREFERRED, PREFERRED, AnyAnswer, Choice, Occasion, Statement, comparisons
+from tradeoff.menus import (
+    NOT_WORSE,
+    OTHER_PREFERRED,
+    PREFERRED,
+    SAME,
+    AnyAnswer,
+    Choice,
+    Occasion,
+    Statement,
+    comparisons,
+)
 from tradeoff.model import Answer, Matrix, Objective, Vector
 from tradeoff.problem import Problem
 from tradeoff.running import check_problem, logged_question, stated, values_of
@@ -77,7 +87,7 @@ def earlier_answers(problem: Problem, earlier: Earlier, about: Problem | None = 
         question = stated(one.shown)[1] if isinstance(one.shown, Stated) else logged_question(one.shown)
         text = f"in an earlier interview, {_words(then, question, one.reply)}"
         differences, outcomes = _compared(question, one.reply)
-        here = differences[:, order] * ratio
+        here, outcomes = _noticeable(differences[:, order] * ratio, outcomes)
         reason = _unusable(problem, here)
         if reason:
             left_out.append(f"answer {one.number} is not used: {reason}")
@@ -142,11 +152,34 @@ def _compared(question: Occasion, reply: AnyAnswer) -> tuple[Matrix, NDArray[np.
     return np.where(np.abs(differences) <= SAME_GAIN, 0.0, differences), np.where(other, PREFERRED, outcomes)
 
 
+def _noticeable(differences: Matrix, outcomes: NDArray[np.int64]) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the comparisons without those that say "no more than can be told apart" of more than there is to gain here.
+
+    Somebody to whom all that can be chosen here is about equal may have said that. A precision is counted as at most all that
+    can be gained, so that half of what such a person said, or all of it, would be wrong here.
+    """
+    rows: list[tuple[Vector, int]] = []
+    for difference, outcome in zip(differences, outcomes.tolist(), strict=True):
+        large = np.abs(difference).max() > 1
+        halves = (
+            [(difference, NOT_WORSE), (-difference, NOT_WORSE)]
+            if outcome == SAME and large
+            else [(difference, outcome)]
+        )
+        rows += [half for half in halves if half[1] != NOT_WORSE or half[0].min() >= -1]
+    return (
+        np.array([row for row, _ in rows]).reshape(-1, differences.shape[1]),
+        np.array([outcome for _, outcome in rows], dtype=np.int64),
+    )
+
+
 def _unusable(problem: Problem, differences: Matrix) -> str:
     """Return why nothing follows here from such differences; empty if something does."""
     for j in open_objectives(problem):
         if differences[:, j].any():
             return f"it depends on {problem.objectives[j].name!r}, which is the same for all that can be chosen here"
+    if not len(differences):
+        return "it calls about equal what differs by more than anything that can be chosen here"
     return "" if differences.any() else "what it compares is the same in every objective"
 
 

@@ -59,7 +59,7 @@ def statement(problem: Problem, text: str) -> Statement:
         if all(_is_item(problem, name) for name in names):
             return compared(problem, *names, equal=equal)
         if amounts := [one for name in names if (one := _amounts(problem, name, said)) is not None]:
-            return Statement(said, _between(problem, amounts, said)[None, :], np.array([SAME if equal else PREFERRED]))
+            return _compares(problem, _between(problem, amounts, said), said, equal)
         if equal:
             raise ArgumentError(
                 f"{said!r}: only items and amounts can be about equal; of objectives say, for example, a share: {FORMS}"
@@ -78,14 +78,14 @@ def compared(problem: Problem, better: str, worse: str, *, equal: bool = False) 
     for name in (better, worse):
         if not _is_item(problem, name):
             raise ArgumentError(f"there is no item {name!r:.80} in {getattr(problem, 'name', 'the problem')!r}")
-    difference = checked_difference(problem, _gains(problem, better) - _gains(problem, worse), said)
-    return Statement(said, difference[None, :], np.array([SAME if equal else PREFERRED]))
+    return _compares(problem, _gains(problem, better) - _gains(problem, worse), said, equal)
 
 
-def checked_difference(problem: Problem, difference: Vector, said: str) -> Vector:
-    """Return a difference of gains, here or elsewhere, if something follows from how a person sees it.
+def _compares(problem: Problem, difference: Vector, said: str, equal: bool) -> Statement:
+    """Return that a difference of gains is an advantage, or too small to notice, if something follows from that.
 
-    Weights on what is the same for every plan are left open, so nothing follows where two differ in that.
+    Weights on what is the same for every plan are left open, so nothing follows where two differ in that. A precision is
+    counted as at most all that can be gained, so nothing follows where more than that is about equal.
     """
     for j in open_objectives(problem):
         if difference[j]:
@@ -93,7 +93,11 @@ def checked_difference(problem: Problem, difference: Vector, said: str) -> Vecto
                 f"{said!r} depends on {problem.objectives[j].name!r}, which is the same for all that can be chosen here"
             )
     _check_differ(difference, said)
-    return difference
+    if equal and np.abs(difference).max() > 1:
+        raise ArgumentError(
+            f"{said!r}: these differ by more than anything that can be chosen here; nothing follows from that"
+        )
+    return Statement(said, difference[None, :], np.array([SAME if equal else PREFERRED]))
 
 
 def open_objectives(problem: Problem) -> list[int]:
@@ -180,4 +184,4 @@ def _between(problem: Problem, amounts: list[dict[int, float]], said: str) -> Ve
     difference = np.zeros(len(problem.objectives))
     for j in amounts[0]:
         difference[j] = (amounts[0][j] - amounts[1][j]) / problem.scale[j]
-    return checked_difference(problem, difference, said)
+    return difference

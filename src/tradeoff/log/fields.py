@@ -95,7 +95,9 @@ class Reader:
             values = self.event.get(name)
             if not isinstance(values, list) or len(values) != count or not all(map(fits, values)):
                 raise self.wrong(name, f"a list of {count}, one per objective")
-        if any((scale > 0) != (goal == "max") for scale, goal in zip(self.event["scale"], self.event["goals"], strict=True)):
+        if any(
+            (scale > 0) != (goal == "max") for scale, goal in zip(self.event["scale"], self.event["goals"], strict=True)
+        ):
             raise self.wrong("scale", "above 0 where more is better, and below 0 where less is")
         return {name: tuple(self.event[name]) for name in kinds}
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Occasion, Statement, comparisons, members
+from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, Statement, comparisons, members, share_of_each
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy, replies_in
@@ -21,6 +21,7 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
 from tradeoff.strategies.certifier import Certificate, Certifier
 from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
+from tradeoff.strategies.doubt import Rival
 from tradeoff.strategies.sampling import consistent
 
 # Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
@@ -61,6 +62,7 @@ class State:
     certificate: Certificate
     enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
+    rival: Rival | None = None  # what else the person may be than somebody who weighs objectives
 
     @property
     def asked(self) -> int:
@@ -91,20 +93,10 @@ class State:
 
     @cached_property
     def shares(self) -> Vector:
-        """For how much each comparison counts in the belief: who chooses among n feels only n - 1 differences.
-
-        With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as
-        independent, they would make the belief too sure. A statement may say what was answered to a menu elsewhere: then the
-        differences that were felt are those that the others follow from.
-        """
-        found = [np.ones(0)]
-        for given, (differences, kinds) in zip(self.answers, self.said, strict=True):
-            if isinstance(given.question, Menu):
-                felt = len(given.question.alternatives) - 1
-            else:
-                felt = 1 if len(kinds) == 1 else int(np.linalg.matrix_rank(differences))
-            found.append(np.full(len(kinds), min(1.0, felt / max(1, len(kinds)))))
-        return np.concatenate(found)
+        """For how much each comparison counts in the belief."""
+        counted = zip(self.answers, self.said, strict=True)
+        found = (np.full(len(kinds), share_of_each(given.question, len(kinds))) for given, (_, kinds) in counted)
+        return np.concatenate([np.ones(0), *found])
 
     def chance_wrong(self, belief: Belief) -> Vector:
         """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
