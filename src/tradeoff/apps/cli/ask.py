@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.knowing import KNOW_FROM_HELP, known_from
+from tradeoff.apps.cli.knowing import KNOW_FROM_HELP, all_known
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
 from tradeoff.apps.cli.source import KINDS, KNOW_HELP, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
 
@@ -153,7 +153,7 @@ def ask(
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
-        for said in (*known, *known_from(loaded, files)):
+        for said in all_known(loaded, known, files):
             logged.know(said)
 
         def result() -> None:

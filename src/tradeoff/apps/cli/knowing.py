@@ -19,12 +19,12 @@ KNOW_FROM_HELP = (
 LOGS = (".jsonl", ".json", ".log")
 
 
-def known_from(problem: Presentable, files: Sequence[Path]) -> list[Statement]:
-    """Return what these files say about a problem; say on stderr what of it cannot be used, and why."""
+def all_known(problem: Presentable, texts: Sequence[str], files: Sequence[Path]) -> list[str | Statement]:
+    """Return these texts, and what these files say about a problem; say on stderr what of it cannot be used, and why."""
     from tradeoff.elsewhere import earlier_answers
     from tradeoff.sources.tables.comparisons import imported_comparisons
 
-    found: list[Statement] = []
+    found: list[str | Statement] = [*texts]
     for path in files:
         if path.suffix.lower() not in LOGS:
             found += imported_comparisons(problem, path)
