@@ -96,6 +96,7 @@ def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) ->
         page.keyboard.press("4")
         page.keyboard.press("Enter")
         asked(page, 3)
+        expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
         page.keyboard.press("=")
         page.wait_for_url(re.compile("turn=4|result"))
     assert [len(event["tiers"]) for event in kept(coffee, token) if event["event"] == "choice"] == [3, 3, 1]
