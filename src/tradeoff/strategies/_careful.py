@@ -254,7 +254,7 @@ class Careful:
         target = self.chooser.target
         if state.content_in_row >= PATIENCE or (not state.answers and state.certificate.resolvable <= target):
             return Reason.PROBABLY_EITHER
-        return Reason.NOT_SURER if len(state.answers) >= state.enough else None
+        return Reason.NOT_SURER if state.asked >= state.enough else None
 
     def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
@@ -293,7 +293,7 @@ class Careful:
 
     def _expected_left(self, state: State) -> float:
         """Return about how many questions are still to come."""
-        most = max(1.0, np.ceil(state.enough) - len(state.answers))
+        most = max(1.0, np.ceil(state.enough) - state.asked)
         least, per_bit = LEFT[self.chooser.questions]
         return float(min(least + per_bit * self._open_bits(state), most))
 
