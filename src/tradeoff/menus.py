@@ -131,6 +131,11 @@ class Menu:
         """What identifies this menu: the values bit for bit, and what is asked."""
         return self.asks.encode() + self.values.tobytes()
 
+    def turned(self, places: int) -> Menu:
+        """Return this menu with every alternative so many places further on, the last ones first."""
+        by = -places % len(self.alternatives)
+        return Menu(self.alternatives[by:] + self.alternatives[:by], self.asks)
+
 
 AnyQuestion: TypeAlias = Question | Menu
 
@@ -236,9 +241,12 @@ def share_of_each(question: Occasion, count: int) -> float:
     """Return for how much each of an answer's ``count`` comparisons counts: who chooses among n feels only n - 1 differences.
 
     With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as independent, they
-    would make a belief too sure.
+    would make a belief too sure. A statement may say what was answered to a menu elsewhere: the differences felt there
+    are those from which the others follow.
     """
     felt = len(question.alternatives) - 1 if isinstance(question, Menu) else count
+    if isinstance(question, Statement) and count > 1:
+        felt = int(np.linalg.matrix_rank(question.differences))
     return min(1.0, felt / max(1, count))
 
 
