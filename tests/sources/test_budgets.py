@@ -18,6 +18,7 @@ import pytest
 
 import tradeoff
 from tests import processes
+from tests.messages import refused
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems import ram
 from tradeoff.sources.files.documents import read_document
@@ -123,14 +124,14 @@ def test_a_program_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     pytest.importorskip("stormpy")
     (tmp_path / "endless.prism").write_text(COUNTER.format(size=size))
     monkeypatch.setenv("TRADEOFF_SECONDS", "2")
-    with pytest.raises(ProblemError, match=r"endless.prism: .*2 seconds.*TRADEOFF_SECONDS"):
+    with refused(ProblemError, "endless.prism", "2 seconds", "TRADEOFF_SECONDS"):
         tradeoff.load(tmp_path / "endless.prism", horizon=3)
 
 
 def test_a_drn_file_that_says_it_is_huge_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("stormpy")
     (tmp_path / "huge.drn").write_text(MANY_STATES)
-    with pytest.raises(TooLargeError, match=r"huge.drn: .*2 GiB.*TRADEOFF_MEMORY"):
+    with refused(TooLargeError, "huge.drn", "2 GiB", "TRADEOFF_MEMORY"):
         tradeoff.load(tmp_path / "huge.drn", horizon=3)
 
 
@@ -190,7 +191,7 @@ def is_running(pid: int) -> bool:
 def test_a_number_of_seconds_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     pytest.importorskip("stormpy")
     monkeypatch.setenv("TRADEOFF_SECONDS", text)
-    with pytest.raises(ArgumentError, match="TRADEOFF_SECONDS"):
+    with refused(ArgumentError, "TRADEOFF_SECONDS"):
         tradeoff.load(ROBOT, horizon=3, constants="slip=0.1")
 
 
@@ -217,14 +218,14 @@ LONG = 3 * LONGEST
 def test_a_part_of_a_document_that_never_ends_is_refused(part: str, before: int) -> None:
     """Wherever it begins: documents are looked at in blocks."""
     document = "<r>" + ("<p/>" * (before // 4 + 1))[:before].replace("<p/", "<p ") + part + "</r>"
-    with pytest.raises(ProblemError, match="a single tag, text or comment"):
+    with refused(ProblemError, "tag", "comment"):
         check_markup(io.BytesIO(document.encode()), "a.xml")
 
 
 def test_long_documents_of_short_parts_are_fine() -> None:
     for part in ('<a b="x>y">text</a>', "<!-- < -- > <? ]]> -->", "<?p <!-- ?>", "<![CDATA[<!-- ]] > ]]>", "<a/>\n\n"):
         check_markup(io.BytesIO(f"<r>{part * (LONG // len(part))}</r>".encode()), "a.xml")
-    with pytest.raises(ProblemError, match="UTF-8"):
+    with refused(ProblemError, "UTF-8"):
         check_markup(io.BytesIO("<r/>".encode("utf-16")), "a.xml")
 
 
@@ -242,7 +243,7 @@ def test_a_workbook_with_a_huge_attribute_is_refused(tmp_path: Path) -> None:
                     at = data.index(b">", data.index(b"?>") + 2 if data.startswith(b"<?") else 0)
                     data = data[:at] + b' x="' + b"y" * LONG + b'"' + data[at:]
                 bad.writestr(name, data, zipfile.ZIP_DEFLATED)
-        with pytest.raises(ProblemError, match=f"bad.xlsx: '{member}': a single tag"):
+        with refused(ProblemError, "bad.xlsx", f"'{member}'", "tag"):
             tradeoff.load(tmp_path / "bad.xlsx")
     assert len(tradeoff.load(tmp_path / "good.xlsx", keep_dominated=True).names) == 2
 
@@ -250,7 +251,7 @@ def test_a_workbook_with_a_huge_attribute_is_refused(tmp_path: Path) -> None:
 def test_a_graph_with_a_huge_attribute_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("defusedxml")
     (tmp_path / "bad.graphml").write_text(f'<graphml><graph id="{"y" * LONG}"><node id="a"/></graph></graphml>')
-    with pytest.raises(ProblemError, match=r"bad.graphml: a single tag"):
+    with refused(ProblemError, "bad.graphml", "tag"):
         tradeoff.load(tmp_path / "bad.graphml", objectives="length:min")
 
 
@@ -264,7 +265,7 @@ def test_a_parquet_file_that_repeats_itself_without_end_is_refused(tmp_path: Pat
     table = pyarrow.table({f"c{i}": repeated for i in range(19)})
     parquet.write_table(table, tmp_path / "bad.parquet", compression="zstd")
     assert (tmp_path / "bad.parquet").stat().st_size < 100_000
-    with pytest.raises(ProblemError, match=r"1,000,000 rows and 19 columns in .* repeated"):
+    with refused(ProblemError, "1,000,000 rows", "19 columns", "repeated"):
         tradeoff.load(tmp_path / "bad.parquet")
 
 
@@ -283,7 +284,7 @@ def test_texts_that_share_their_beginnings_are_counted_as_they_are_read(
     assert (tmp_path / "bad.parquet").stat().st_size < 4 << 20
     assert len(tradeoff.load(tmp_path / "bad.parquet", keep_dominated=True).names) == 200
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.15")
-    with pytest.raises(TooLargeError, match=r"bad.parquet"):
+    with refused(TooLargeError, "bad.parquet"):
         tradeoff.load(tmp_path / "bad.parquet")
 
 
@@ -343,7 +344,7 @@ def test_long_tables_are_read_as_toml_says(tmp_path: Path, text: str) -> None:
 )
 def test_long_tables_that_are_not_toml_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(ProblemError, match=r"a\.toml"):
+    with refused(ProblemError, "a.toml"):
         read_document(tmp_path / "a.toml")
 
 
@@ -440,8 +441,8 @@ def test_pictures_of_few_states_are_read_exactly_without_being_kept() -> None:
 def test_an_exploration_of_pictures_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEOFF_SECONDS", "0.5")
     said: list[tuple[str, int, int | None]] = []
-    refused = pytest.raises(ProblemError, match=r"0.5 seconds.*TRADEOFF_SECONDS.*pictures")
-    with reported_to(lambda *what: said.append(what)), refused:
+    expected = refused(ProblemError, "0.5 seconds", "TRADEOFF_SECONDS", "pictures")
+    with reported_to(lambda *what: said.append(what)), expected:
         tradeoff.load(Pictures(None), horizon=100_000)
     assert said and said[0][0].startswith("Exploring")
 
@@ -461,25 +462,25 @@ def test_a_model_never_depends_on_the_speed_of_the_machine(monkeypatch: pytest.M
     """Where the time does not suffice for the exact model, an estimate does not take its place unasked."""
     monkeypatch.setenv("TRADEOFF_SECONDS", "0.3")
     for method in ("auto", "exact"):
-        with pytest.raises(ProblemError, match=r"TRADEOFF_SECONDS.*method=rollouts"):
+        with refused(ProblemError, "TRADEOFF_SECONDS", "method=rollouts"):
             tradeoff.load(Numbers(), horizon=1_000_000, method=method)
 
 
 def test_an_exploration_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.02")
-    with pytest.raises(ProblemError, match=r"0.02 GiB of memory.*TRADEOFF_MEMORY"):
+    with refused(ProblemError, "0.02 GiB", "TRADEOFF_MEMORY"):
         tradeoff.load(Numbers(), horizon=1_000_000)
 
 
 def test_episodes_are_played_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEOFF_SECONDS", "0.2")
-    with pytest.raises(ProblemError, match=r"episodes were played in 0.2 seconds.*episodes=.*TRADEOFF_SECONDS"):
+    with refused(ProblemError, "0.2 seconds", "episodes=", "TRADEOFF_SECONDS"):
         tradeoff.load(Pictures(), method="rollouts", horizon=4, episodes=100_000_000)
 
 
 def test_the_environment_of_mo_gymnasium_that_shows_pictures_is_refused() -> None:
     pytest.importorskip("mo_gymnasium")
-    with pytest.raises(ProblemError, match="pictures"):
+    with refused(ProblemError, "pictures"):
         tradeoff.load("mo-gym:minecart-rgb-v0", horizon=20)
 
 

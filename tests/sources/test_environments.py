@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import tradeoff
+from tests.messages import refused
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError
@@ -272,7 +273,7 @@ def test_what_cannot_be_forked_is_estimated_and_said_so(draw: Any, reason: str) 
     mdp = tradeoff.load(Walk(draw), horizon=5, episodes=300, seed=4)
     assert "this model is an estimate, from 300 episodes" in mdp.notes[0] and reason in mdp.notes[0]
     assert mdp.fingerprint == tradeoff.load(Walk(draw), horizon=5, episodes=300, seed=4).fingerprint
-    with pytest.raises(ProblemError, match="method=rollouts"):
+    with refused(ProblemError, "method=rollouts"):
         tradeoff.load(Walk(draw), horizon=5, method="exact")
 
 
@@ -340,7 +341,7 @@ def test_objectives_can_be_named_and_turned() -> None:
         assert named.origin[1] > 0 and any("'effort'" in note for note in named.notes)
         assert_allclose(named.best([[1.0, 2.0]])[0].value, plain.best([[1.0, 2.0]])[0].value)
     assert [o.goal for o in tradeoff.load(env, horizon=4, objectives="max,min").objectives] == ["max", "min"]
-    with pytest.raises(ArgumentError, match="3 objectives are named, but the environment has 2"):
+    with refused(ArgumentError, "3 objectives", "2"):
         tradeoff.load(env, horizon=4, objectives="a,b,c")
 
 
@@ -404,33 +405,33 @@ def test_a_whole_interview_from_the_command_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "error", "reason"),
+    ("name", "options", "error", "facts"),
     [
-        ("gym:NoSuchThing-v0", {}, ProblemError, "NoSuchThing-v0' cannot be made"),
+        ("gym:NoSuchThing-v0", {}, ProblemError, "NoSuchThing-v0"),
         ("gym:Taxi-v3", {}, ProblemError, "Taxi-v4"),
-        ("gym:", {}, ProblemError, "cannot be made"),
-        ("gym:CartPole-v1", {}, ProblemError, "observations are continuous"),
-        ("mo-gym:mo-mountaincar-v0", {}, ProblemError, "observations are continuous"),
-        ("mo-gym:mo-mountaincarcontinuous-v0", {}, ProblemError, "only finitely many actions"),
-        ("gym:CliffWalking-v1", {}, ProblemError, "give the number of steps, such as horizon=50"),
-        ("gym:FrozenLake-v1", {"horizon": "0"}, ArgumentError, "horizon is 0"),
+        ("gym:", {}, ProblemError, "made"),
+        ("gym:CartPole-v1", {}, ProblemError, "continuous"),
+        ("mo-gym:mo-mountaincar-v0", {}, ProblemError, "continuous"),
+        ("mo-gym:mo-mountaincarcontinuous-v0", {}, ProblemError, "actions"),
+        ("gym:CliffWalking-v1", {}, ProblemError, "horizon=50"),
+        ("gym:FrozenLake-v1", {"horizon": "0"}, ArgumentError, "horizon | 0"),
         ("gym:FrozenLake-v1", {"horizon": "soon"}, ArgumentError, "whole number"),
         ("gym:FrozenLake-v1", {"horizon": 10**12}, ProblemError, "steps"),
-        ("gym:FrozenLake-v1", {"discount": "1.5"}, ArgumentError, "above 0 and at most 1"),
-        ("gym:FrozenLake-v1", {"discount": 0}, ArgumentError, "above 0 and at most 1"),
-        ("gym:FrozenLake-v1", {"discount": "nan"}, ArgumentError, "finite number"),
-        ("gym:FrozenLake-v1", {"method": "guess"}, ArgumentError, "auto, exact or rollouts"),
+        ("gym:FrozenLake-v1", {"discount": "1.5"}, ArgumentError, "discount | 0 | 1"),
+        ("gym:FrozenLake-v1", {"discount": 0}, ArgumentError, "discount | 0 | 1"),
+        ("gym:FrozenLake-v1", {"discount": "nan"}, ArgumentError, "discount | nan"),
+        ("gym:FrozenLake-v1", {"method": "guess"}, ArgumentError, "auto | exact | rollouts"),
         ("gym:FrozenLake-v1", {"kwargs": "slippery"}, ArgumentError, "is_slippery=false"),
         ("gym:FrozenLake-v1", {"kwargs": "no_such=1"}, ProblemError, "no_such"),
-        ("gym:FrozenLake-v1", {"kwargs": "map_name=9x9"}, ProblemError, "KeyError: '9x9'; check its name and kwargs"),
-        ("gym:CartPole-v1", {"method": "exact"}, ProblemError, "nor can it be estimated"),
-        ("gym:CartPole-v1", {"method": "rollouts"}, ProblemError, "CartPole-v1 cannot be estimated"),
+        ("gym:FrozenLake-v1", {"kwargs": "map_name=9x9"}, ProblemError, "'9x9' | kwargs"),
+        ("gym:CartPole-v1", {"method": "exact"}, ProblemError, "estimated"),
+        ("gym:CartPole-v1", {"method": "rollouts"}, ProblemError, "CartPole-v1 | estimated"),
         ("gym:FrozenLake-v1", {"episodes": "few"}, ArgumentError, "episodes"),
         ("gym:FrozenLake-v1", {"colour": "red"}, ArgumentError, "colour"),
     ],
 )
-def test_rubbish_is_refused_with_the_reason(name: str, options: dict[str, Any], error: type, reason: str) -> None:
-    with pytest.raises(error, match=reason):
+def test_rubbish_is_refused_with_the_reason(name: str, options: dict[str, Any], error: type, facts: str) -> None:
+    with refused(error, *facts.split(" | ")):
         tradeoff.load(name, **options)
 
 
@@ -438,10 +439,12 @@ def test_rubbish_is_refused_with_the_reason(name: str, options: dict[str, Any], 
 def test_exploring_what_is_continuous_is_given_up(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEOFF_SECONDS", "1")
     began = time.process_time()
-    with pytest.raises(ProblemError, match=r"[0-9] states were found in 1 seconds.*choose an environment") as refused:
+    with pytest.raises(ProblemError, match=r"[0-9] states") as caught:
         tradeoff.load("mo-gym:minecart-deterministic-v0", method=method)
     assert time.process_time() - began < 10
-    assert "method=rollouts" not in str(refused.value)  # that is not possible either
+    assert "1 seconds" in str(caught.value) and "method=rollouts" not in str(
+        caught.value
+    )  # that is not possible either
 
 
 def test_generators_are_compared_by_all_of_their_numbers() -> None:
@@ -461,7 +464,7 @@ def test_a_package_that_an_environment_misses_is_named(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     gymnasium.register("Lacking-v0", entry_point="lacking_env:Lacking")
     try:
-        with pytest.raises(ProblemError, match=r"needs the package 'no_such_package'.*install that package"):
+        with refused(ProblemError, "'no_such_package'", "install"):
             tradeoff.load("gym:Lacking-v0")
     finally:
         del gymnasium.registry["Lacking-v0"]

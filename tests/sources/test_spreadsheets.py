@@ -22,7 +22,8 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, load, save
+from tests.messages import refused
+from tradeoff import ArgumentError, Catalogue, Objective, ProblemError, UndecidedError, load, save
 from tradeoff.apps.cli.main import main
 from tradeoff.problems.dominance import AT_ONCE, undominated
 from tradeoff.sources.tables import sheets, text
@@ -209,7 +210,7 @@ def test_what_is_almost_a_direction_is_refused_unless_one_is_given(tmp_path: Pat
         assert "table.csv does not say clearly whether less or more is better for 'p" in str(caught.value)
         assert "End each head with (min) or (max)" in str(caught.value)
     text = f"name,y (max),{head}\na,1,5\nb,2,7\n"
-    with pytest.raises(ProblemError, match="does not say clearly"):
+    with pytest.raises(UndecidedError):
         read(tmp_path, text, objectives=[head])
     assert [o.goal for o in read(tmp_path, text, objectives={"y": "max", head: "min"}).objectives] == ["max", "min"]
 
@@ -416,7 +417,7 @@ def test_rubbish_is_refused_with_its_place(tmp_path: Path, text: str, message: s
 def test_bytes_that_are_not_text_are_refused(tmp_path: Path, raw: bytes, message: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(raw)
-    with pytest.raises(ProblemError, match=r".*") as caught:
+    with pytest.raises(ProblemError) as caught:
         load(path)
     assert message in str(caught.value).replace("'CSV UTF-8', or", "'CSV UTF-8'") and str(path) in str(caught.value)
 
@@ -526,9 +527,9 @@ SHEET = "xl/worksheets/sheet1.xml"
 
 def test_the_sheet_is_asked_for_where_there_are_several(tmp_path: Path) -> None:
     path = workbook(tmp_path / "t.xlsx", [["title"]], Laptops=ITEMS)
-    with pytest.raises(ProblemError, match="has 2 sheets: 'Items', 'Laptops'; say which with sheet='NAME'"):
+    with refused(ProblemError, "2 sheets", "'Items'", "'Laptops'", "sheet='NAME'"):
         load(path)
-    with pytest.raises(ArgumentError, match="has no sheet 'Phones'"):
+    with refused(ArgumentError, "'Phones'"):
         load(path, sheet="Phones")
     assert load(path, sheet="Laptops").values.tolist() == [[1, 2], [2.5, 3]]
 
@@ -624,7 +625,7 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
     raw = workbook(tmp_path / "good.xlsx", ITEMS).read_bytes()
     rng = np.random.default_rng(0)
     path = tmp_path / "bad.xlsx"
-    refused = 0
+    named = 0
     for _ in range(60):
         damaged = bytearray(raw)
         for place in rng.integers(0, len(raw), 12):
@@ -633,14 +634,14 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
         try:
             load(path)
         except ProblemError as error:
-            refused += str(path) in str(error)
-    assert refused > 30
+            named += str(path) in str(error)
+    assert named > 30
     for raw in (b"", b"name,y\na,1\n", b"PK\x05\x06" + bytes(18)):
         path.write_bytes(raw)
-        with pytest.raises(ProblemError, match="workbook"):
+        with refused(ProblemError, "workbook"):
             load(path)
     (tmp_path / "old.xls").write_bytes(b"\xd0\xcf")
-    with pytest.raises(ProblemError, match=r"save it as \.xlsx or \.csv"):
+    with refused(ProblemError, ".xlsx", ".csv"):
         load(f"table:{tmp_path / 'old.xls'}")
 
 
@@ -693,7 +694,7 @@ def test_nested_and_binary_columns_of_a_parquet_file_are_left_out_with_a_note(tm
     columns = {"tags": [["x"], []], "name": ["a", "b"], "p (min)": [1, 2], "raw [B]": [b"1", b"2"],
                "made": [{"y": 1}, None], "y (max)": [0.5, 3]}  # fmt: skip
     pq.write_table(pa.table(columns), path)
-    with pytest.raises(ProblemError, match=r"the column 'raw \[B\]' holds binary; write numbers, or choose other"):
+    with refused(ProblemError, "'raw [B]'", "binary", "objectives"):
         load(path)
     found = load(path, objectives="p,y:max")
     assert found.values.tolist() == [[1, 0.5], [2, 3]] and found.names == ("a", "b") and found.labels == {}
@@ -702,7 +703,7 @@ def test_nested_and_binary_columns_of_a_parquet_file_are_left_out_with_a_note(tm
         "the column 'made' holds struct<y: int64>",
     ]  # fmt: skip
     for name in ("tags", "raw"):
-        with pytest.raises(ProblemError, match=rf"the column '{name}.*' holds .*; choose a column of numbers or texts"):
+        with refused(ProblemError, f"'{name}"):
             load(path, objectives=f"y:max,{name}:min")
     pq.write_table(pa.table({head: cells for head, cells in columns.items() if head != "raw [B]"}), path)
     assert load(path).values.tolist() == [[1, 0.5], [2, 3]]
@@ -740,14 +741,14 @@ def test_a_parquet_file_with_any_byte_damaged_is_read_or_refused(tmp_path: Path)
     table = pa.table({"name": ["a", "b", "c"], "y": [1.0, 2.0, 3.0]})
     pq.write_table(table, stream, compression="none", write_statistics=False, use_dictionary=["name"])
     raw, path = stream.getvalue(), tmp_path / "bad.parquet"
-    refused = 0
+    damaged = 0
     for at, bit in itertools.product(range(len(raw)), (1, 4)):
         path.write_bytes(raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
         try:
             load(path)
         except ProblemError:
-            refused += 1
-    assert refused > len(raw)
+            damaged += 1
+    assert damaged > len(raw)
 
 
 # --- whole interviews -------------------------------------------------------------------------------------------------
@@ -784,7 +785,7 @@ def test_limits_hold_for_texts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             with pytest.raises(ProblemError, match=r"too large|at most"):
                 load(path)
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.000001")
-    with pytest.raises(ProblemError, match="GiB"):
+    with refused(ProblemError, "GiB"):
         load(path)
 
 
@@ -796,5 +797,5 @@ def test_a_missing_library_says_how_to_get_it(
 ) -> None:
     path = write(tmp_path / file, ITEMS)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ProblemError, match=rf"pip install 'tradeoff\[{extra}\]'"):
+    with refused(ProblemError, f"pip install 'tradeoff[{extra}]'"):
         load(path)

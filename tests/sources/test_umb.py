@@ -316,80 +316,83 @@ def counted(key: str, value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("index", "message"),
+    ("index", "facts"),
     [
-        (b"", "index.json, line 1, column 1: not JSON"),
-        (b"{", "index.json, line 1"),
-        (b"[1, 2]", "a table is needed"),
-        (b"\xff\xfe\x00", "byte 0 is not UTF-8"),
-        (b"[" * 200_000, "nested too deeply"),
-        (b'{"a":' * 100_000, "nested too deeply"),
-        (b'{"format-version": ' + b"9" * 10_000 + b"}", "far too many digits"),
-        (b'{"format-version": 7}', "format-version is 7"),
-        (b'{"format-version": 1}', "'transition-system' is None"),
-        (b'{"format-version": 1, "transition-system": []}', "'transition-system' is"),
-        (b'{"format-version": 1, "transition-system": {"time": "discrete"}, "model-data": 3}', "'model-data' is 3"),
-        (system(time="stochastic"), "time is continuous in a CTMC"),
-        (system(time="urgent-stochastic"), "time is continuous in a Markov automaton"),
-        (counted("#players", 2), "several players"),
+        (b"", "index.json | line 1 | column 1"),
+        (b"{", "index.json | line 1"),
+        (b"[1, 2]", "index.json | table"),
+        (b"\xff\xfe\x00", "index.json | byte 0 | UTF-8"),
+        (b"[" * 200_000, "nested | index"),
+        (b'{"a":' * 100_000, "nested | index"),
+        (b'{"format-version": ' + b"9" * 10_000 + b"}", "index.json | digits"),
+        (b'{"format-version": 7}', "format-version | 7"),
+        (b'{"format-version": 1}', "'transition-system' | None"),
+        (b'{"format-version": 1, "transition-system": []}', "'transition-system' | []"),
+        (b'{"format-version": 1, "transition-system": {"time": "discrete"}, "model-data": 3}', "'model-data' | 3"),
+        (system(time="stochastic"), "continuous | CTMC"),
+        (system(time="urgent-stochastic"), "continuous | Markov automaton"),
+        (counted("#players", 2), "players"),
         (counted("#observations", 4), "POMDP"),
-        (counted("#states", 10**18), "'#states' is 10+"),
-        (counted("#states", 2_000_000_000), "state-to-choices.bin has 32 bytes, but 2,000,000,001 entries"),
-        (counted("#states", 1), "branch 0 leads to state 1, but there are 1 states"),
-        (counted("#choices", True), "'#choices' is True"),
-        (counted("#branches", -1), "'#branches' is -1"),
-        (counted("#branches", 6), "branch-to-target.bin has 40 bytes, but 6 entries of 8 bytes"),
-        (counted("#choice-actions", 1), "names action 1, but there are 1"),
-        (system(branch_probability_type={"type": "double-interval"}), "probabilities are intervals"),
-        (system(branch_probability_type={"type": "double", "size": 32}), "not a supported kind of number"),
-        (system(branch_probability_type={"type": "rational"}), "5 fractions of 16 bytes"),
-        (system(branch_probability_type="double"), "not a supported kind of number"),
-        (system(branch_probability_type=None), "no probabilities"),
-        ({**small()[0], "annotations": {}}, "no reward structures"),
+        (counted("#states", 10**18), "'#states' | 1000000000000000000"),
+        (counted("#states", 2_000_000_000), "state-to-choices.bin | 32 bytes | 2,000,000,001 entries"),
+        (counted("#states", 1), "branch 0 | state 1 | 1 states"),
+        (counted("#choices", True), "'#choices' | True"),
+        (counted("#branches", -1), "'#branches' | -1"),
+        (counted("#branches", 6), "branch-to-target.bin | 40 bytes | 6 entries of 8 bytes"),
+        (counted("#choice-actions", 1), "action 1 | 1"),
+        (system(branch_probability_type={"type": "double-interval"}), "intervals"),
+        (system(branch_probability_type={"type": "double", "size": 32}), "double | 32"),
+        (system(branch_probability_type={"type": "rational"}), "5 | 16 bytes"),
+        (system(branch_probability_type="double"), "double"),
+        (system(branch_probability_type=None), "probabilities"),
+        ({**small()[0], "annotations": {}}, "reward"),
         ({**small()[0], "annotations": {"rewards": {"r9": {"applies-to": ["choices"], "type": {"type": "double"}}}}},
-         "'annotations/rewards/r9/choices/values.bin' is missing"),
-        ({**small()[0], "annotations": {"rewards": {"r1": {"applies-to": "all"}}}}, "apply to 'all'"),
-        ({**small()[0], "annotations": {"rewards": {"r1": 5}}}, "'r1' is 5"),
+         "'annotations/rewards/r9/choices/values.bin'"),
+        ({**small()[0], "annotations": {"rewards": {"r1": {"applies-to": "all"}}}}, "'r1' | 'all'"),
+        ({**small()[0], "annotations": {"rewards": {"r1": 5}}}, "'r1' | 5"),
     ],
 )  # fmt: skip
-def test_an_index_that_is_wrong_is_refused(tmp_path: Path, index: object, message: str) -> None:
-    _refused(write(tmp_path / "bad.umb", index, small()[1]), message)
+def test_an_index_that_is_wrong_is_refused(tmp_path: Path, index: object, facts: str) -> None:
+    _refused(write(tmp_path / "bad.umb", index, small()[1]), facts)
 
 
-def _refused(path: str, message: str) -> None:
+def _refused(path: str, facts: str) -> None:
+    """Fail unless a file is refused quickly and shortly, with the facts between the bars."""
     begun = time.process_time()
-    with pytest.raises(ProblemError, match=message) as caught:
+    with pytest.raises(ProblemError) as caught:
         tradeoff.load(path, horizon=5)
     assert time.process_time() - begun < QUICK
-    assert path in str(caught.value) and len(str(caught.value)) < 500 + len(path)
+    said = str(caught.value)
+    assert path in said and len(said) < 500 + len(path)
+    assert all(fact in said.replace(path, "bad.umb") for fact in facts.split(" | ")), f"{said!r} does not name {facts}"
 
 
 @pytest.mark.parametrize(
-    ("member", "data", "message"),
+    ("member", "data", "facts"),
     [
-        ("branch-to-probability.bin", double(0.5, 0.4, 1, 1, 1), r"state '0', action 'go on' sum to 0.9, not 1"),
-        ("branch-to-probability.bin", double(0.5, np.nan, 1, 1, 1), "state '0', action 'go on' is nan"),
-        ("branch-to-probability.bin", double(1.5, -0.5, 1, 1, 1), "is -0.5, which is negative"),
-        ("branch-to-probability.bin", double(0.5, 0.5, 1, 1), "32 bytes, but 5 entries"),
-        ("branch-to-target.bin", u64(1, 2, 3, 2, 2), "branch 2 leads to state 3, but there are 3 states"),
-        ("branch-to-target.bin", u64(1, 2, 2**64 - 1, 2, 2), "branch 2 leads to state 18446744073709551615"),
-        ("state-to-choices.bin", u64(0, 3, 2, 4), "state-to-choices.bin does not increase"),
-        ("state-to-choices.bin", u64(0, 2, 3, 2**63), "state-to-choices.bin does not increase"),
-        ("choice-to-branches.bin", u64(0, 2, 2, 4, 5), "choice 1 .of state '0'. leads nowhere"),
-        ("state-is-initial.bin", bytes(8), "no state is initial"),
-        ("state-is-initial.bin", b"\x03" + bytes(7), "2 initial states .'0', '1'."),
-        ("state-is-initial.bin", b"\x01\x00\x00", "3 bytes, but one bit for each of 3 entries"),
-        ("actions/choices/string-mapping.bin", u64(0, 0, 9), "string-mapping.bin does not increase from 0 to 2"),
-        ("actions/choices/strings.bin", b"\xff\xff", "strings.bin is not text"),
-        ("annotations/rewards/r1/choices/values.bin", double(3, np.inf, 7, 0), "values.bin: entry 1 is inf"),
-        ("annotations/rewards/r0/states/values.bin", double(3, 1, np.nan), "values.bin: entry 2 is nan"),
-        ("annotations/aps/a0/states/values.bin", b"", "0 bytes, but one bit"),
+        ("branch-to-probability.bin", double(0.5, 0.4, 1, 1, 1), "state '0' | action 'go on' | 0.9"),
+        ("branch-to-probability.bin", double(0.5, np.nan, 1, 1, 1), "state '0' | action 'go on' | nan"),
+        ("branch-to-probability.bin", double(1.5, -0.5, 1, 1, 1), "state '0' | -0.5"),
+        ("branch-to-probability.bin", double(0.5, 0.5, 1, 1), "32 bytes | 5 entries"),
+        ("branch-to-target.bin", u64(1, 2, 3, 2, 2), "branch 2 | state 3 | 3 states"),
+        ("branch-to-target.bin", u64(1, 2, 2**64 - 1, 2, 2), "branch 2 | state 18446744073709551615"),
+        ("state-to-choices.bin", u64(0, 3, 2, 4), "state-to-choices.bin"),
+        ("state-to-choices.bin", u64(0, 2, 3, 2**63), "state-to-choices.bin"),
+        ("choice-to-branches.bin", u64(0, 2, 2, 4, 5), "choice 1 | state '0'"),
+        ("state-is-initial.bin", bytes(8), "initial"),
+        ("state-is-initial.bin", b"\x03" + bytes(7), "2 initial | '0', '1'"),
+        ("state-is-initial.bin", b"\x01\x00\x00", "3 bytes | 3 entries"),
+        ("actions/choices/string-mapping.bin", u64(0, 0, 9), "string-mapping.bin | 0 | 2"),
+        ("actions/choices/strings.bin", b"\xff\xff", "strings.bin"),
+        ("annotations/rewards/r1/choices/values.bin", double(3, np.inf, 7, 0), "values.bin | entry 1 | inf"),
+        ("annotations/rewards/r0/states/values.bin", double(3, 1, np.nan), "values.bin | entry 2 | nan"),
+        ("annotations/aps/a0/states/values.bin", b"", "0 bytes | one bit"),
     ],
 )
-def test_arrays_that_are_wrong_are_refused(tmp_path: Path, member: str, data: bytes, message: str) -> None:
+def test_arrays_that_are_wrong_are_refused(tmp_path: Path, member: str, data: bytes, facts: str) -> None:
     index, members = small()
     assert member in members
-    _refused(write(tmp_path / "bad.umb", index, members | {member: data}), message)
+    _refused(write(tmp_path / "bad.umb", index, members | {member: data}), facts)
 
 
 def test_a_state_that_earns_for_ever_without_choices_is_refused(tmp_path: Path) -> None:
@@ -405,23 +408,23 @@ def test_a_state_that_earns_for_ever_without_choices_is_refused(tmp_path: Path) 
     problem = tradeoff.load(write(tmp_path / "good.umb", index, members), horizon=5)
     assert outcomes(problem, [[0, 1]])[0].tolist() == [4.0, 6.5]
     members["annotations/rewards/r0/states/values.bin"] = double(1, 2, 3)
-    _refused(write(tmp_path / "bad.umb", index, members), "state '2 .home.' .* earns 'time'")
+    _refused(write(tmp_path / "bad.umb", index, members), "state '2 (home)' | 'time'")
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "facts"),
     [
-        ({"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "is a link or a device"),
-        ({"type": tarfile.LNKTYPE, "linkname": "../x"}, "is a link or a device"),
-        ({"type": tarfile.CHRTYPE}, "is a link or a device"),
-        ({"type": tarfile.FIFOTYPE}, "is a link or a device"),
-        ({"name": "/etc/index.json"}, "leads elsewhere"),
-        ({"name": "../index.json"}, "leads elsewhere"),
-        ({"name": "a/../../index.json"}, "leads elsewhere"),
-        ({"name": "index.json"}, "'index.json' leads elsewhere or is there twice; is it damaged"),
+        ({"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link | device"),
+        ({"type": tarfile.LNKTYPE, "linkname": "../x"}, "link | device"),
+        ({"type": tarfile.CHRTYPE}, "link | device"),
+        ({"type": tarfile.FIFOTYPE}, "link | device"),
+        ({"name": "/etc/index.json"}, "elsewhere"),
+        ({"name": "../index.json"}, "elsewhere"),
+        ({"name": "a/../../index.json"}, "elsewhere"),
+        ({"name": "index.json"}, "'index.json' | twice | damaged"),
     ],
 )
-def test_archives_that_lead_elsewhere_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_archives_that_lead_elsewhere_are_refused(tmp_path: Path, changes: dict[str, Any], facts: str) -> None:
     index, members = small()
     path = tmp_path / "bad.umb"
     whole = {"index.json": json.dumps(index).encode()} | members
@@ -435,7 +438,7 @@ def test_archives_that_lead_elsewhere_are_refused(tmp_path: Path, changes: dict[
         path.write_bytes(buffer.getvalue())
     else:
         path.write_bytes(tar_of(whole, **changes, size=0))
-    _refused(str(path), message)
+    _refused(str(path), facts)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.umb"], "nothing is unpacked to disk"
 
 
@@ -463,7 +466,7 @@ def header_with(size: bytes, kind: bytes = b"0", name: bytes = b"index.json") ->
 def test_sizes_that_lie_are_refused(tmp_path: Path, kind: bytes, size: bytes) -> None:
     path = tmp_path / "bad.umb"
     path.write_bytes(header_with(size, kind) + bytes(512) * 4)
-    _refused(str(path), "bad.umb: it")
+    _refused(str(path), "bad.umb")
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
@@ -474,7 +477,7 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
     for data, cuts in ((whole, range(0, len(whole) - 8, 509)), (packed, range(1, len(packed) - 1, 37))):
         for cut in cuts:
             path.write_bytes(data[:cut])
-            with pytest.raises(ProblemError, match=r"cut.umb: "):
+            with pytest.raises(ProblemError, match=r"cut\.umb"):
                 tradeoff.load(path, horizon=3)
 
 
@@ -486,16 +489,16 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, pack: Any, monkeypa
     path.write_bytes(zeros)
     assert len(zeros) < 100_000
     monkeypatch.setattr("tradeoff.sources.checkers.umb_archive.SURELY_QUICK", 30 << 20)
-    _refused(str(path), "would unpack from .* MB to more than 30 MB, which no model does")
+    _refused(str(path), "unpack | 30 MB")
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.05")
-    _refused(str(path), "would unpack .* does not fit into memory")
+    _refused(str(path), "unpack | memory")
 
 
 def test_a_bomb_of_gigabytes_is_refused_quickly(tmp_path: Path) -> None:
     path = tmp_path / "bomb.umb"
     chunk = gzip.compress(bytes(64 << 20), 1)
     path.write_bytes(chunk * 20)  # 1.25 GB in 6 MB
-    with pytest.raises(ProblemError, match=r"bomb.umb: it "):
+    with pytest.raises(ProblemError, match=r"bomb\.umb"):
         tradeoff.load(path, horizon=3)
 
 
@@ -526,7 +529,7 @@ def test_the_horizon_must_be_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.umb", *small())
     with refused(ArgumentError, "horizon=20"):
         tradeoff.load(path)
-    with pytest.raises(ArgumentError, match="horizon is 0"):
+    with refused(ArgumentError, "horizon", "0"):
         tradeoff.load(path, horizon=0)
     with refused(ProblemError, "1,000,000 steps", "horizon"):
         tradeoff.load(path, horizon=10**12)
