@@ -11,8 +11,8 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError
 from tradeoff.log import Asked, Header, MenuAsked, Reply, Stated
-from tradeoff.menus import AnyQuestion, Menu, Occasion, Statement
-from tradeoff.model import NOTHING, Alternative, Question, Recommendation, Vector
+from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Graded, Menu, Occasion, Statement, Strength
+from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, StrategySpec, name_of, spec_of, start
 
@@ -146,6 +146,20 @@ def other_question(where: str, logged: AnyQuestion, question: AnyQuestion, versi
         f"{where}: the question was about {before}, but this version would ask about {now}; "
         f"the log was begun with version {version or 'unknown'} of the program (this is {mine}): {why}it was edited"
     )
+
+
+def parted(
+    answer: AnyAnswer | str, strength: Strength | None, settings: Mapping[str, Any]
+) -> tuple[Answer | Choice | str, Strength | None]:
+    """Return an answer and its strength apart; raise an ArgumentError if the interview takes no strengths."""
+    if isinstance(answer, Graded):
+        answer, strength = answer.answer, answer.strength if strength is None else strength
+    if strength is not None and not settings.get("strengths"):
+        raise ArgumentError(
+            f"the strength {strength!r:.40} cannot be recorded: this interview does not ask by how much something is "
+            "better; begin it with strengths=True, or leave the strength out"
+        )
+    return answer, strength
 
 
 def stated(event: Stated) -> Record:

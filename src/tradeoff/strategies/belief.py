@@ -16,6 +16,7 @@ from tradeoff.strategies.sampling import (
     Particles,
     chances,
     consistent,
+    graded_chances,
     log_likelihood,
     posterior_particles,
 )
@@ -32,6 +33,7 @@ class Belief:
     precision: Vector  # [PARTICLES]
     noise: Vector  # [PARTICLES]
     lapse: Vector  # [PARTICLES]
+    much: Vector  # [PARTICLES]
     since: NDArray[np.int64]  # [PARTICLES]: the first answer of their present mind
     answering: Answering
     mixture: Dirichlets | None  # what weights were supposed before any answer; None for the usual
@@ -62,19 +64,24 @@ class Belief:
     @property
     def particles(self) -> Particles:
         """The particles alone."""
-        return Particles(self.weights, self.precision, self.noise, self.lapse, self.since)
+        return Particles(self.weights, self.precision, self.noise, self.lapse, self.much, self.since)
 
     def given(
-        self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1, shares: Vector | None = None
+        self,
+        differences: Matrix,
+        kinds: NDArray[np.int64],
+        new: int = 1,
+        shares: Vector | None = None,
+        strengths: NDArray[np.int64] | None = None,
     ) -> Belief:
         """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last.
 
-        ``shares`` is for how much each comparison counts, as ``posterior_particles`` takes it.
+        ``shares`` and ``strengths`` are as ``posterior_particles`` takes them.
         """
         random = deepcopy(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
-            prior=self.mixture, shares=shares,
+            prior=self.mixture, shares=shares, strengths=strengths,
         )  # fmt: skip
         return Belief(*moved, self.answering, self.mixture, random)
 
@@ -83,8 +90,12 @@ class Belief:
         return self.weights[:: max(1, len(self.weights) // count)]
 
     def answers(self, differences: Matrix) -> NDArray[np.float64]:
-        """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second."""
-        return chances(self.particles, differences)
+        """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second.
+
+        Of people who say by how much, [5, M, Q], as ``graded_chances`` has them.
+        """
+        found = graded_chances if self.answering.strengths else chances
+        return found(self.particles, differences)
 
     def regrets(self, candidates: Candidates, slack: float = 0.0) -> Matrix:
         """Return the relative regret [M, K] of every candidate to every particle, against the best candidate."""
@@ -114,8 +125,9 @@ class Belief:
         """Return by how many nats the answers were less likely than answers of such people are on average.
 
         That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
+        What strengths were said is left out: it is the preferences that may fit no weights.
         """
-        answers = self.answers(differences)
+        answers = chances(self.particles, differences)
         expected = np.sum(answers * np.log(answers), axis=0)
         found = log_likelihood(self.particles, differences, kinds)
         counts = np.arange(len(kinds)) >= self.since[:, None]  # those of the present mind

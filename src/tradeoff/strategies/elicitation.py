@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Occasion, comparisons, members
+from tradeoff.menus import (
+    AnyAnswer,
+    AnyQuestion,
+    Menu,
+    Occasion,
+    comparisons,
+    members,
+    plain,
+    strength_of,
+    strengths,
+)
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
@@ -96,6 +106,12 @@ class State:
             felt = len(given.question.alternatives) - 1 if isinstance(given.question, Menu) else len(kinds)
             found.append(np.full(len(kinds), min(1.0, felt / max(1, len(kinds)))))
         return np.concatenate(found)
+
+    @cached_property
+    def strengths(self) -> NDArray[np.int64]:
+        """By how much one side of each comparison was said to be better, as ``menus.strengths`` has it."""
+        found = (strengths(given.answer, len(kinds)) for given, (_, kinds) in zip(self.answers, self.said, strict=True))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     def chance_wrong(self, belief: Belief) -> Vector:
         """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
@@ -224,7 +240,9 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
 
 def _key_after(turn: Turn, question: Occasion, reply: Reply, foreign: bool) -> bytes:
     """Return what tells the state after this reply from all others."""
-    said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
+    given = plain(reply)
+    said = b"skip" if given is None else (given.value if isinstance(given, Answer) else repr(given.tiers)).encode()
+    said += (strength_of(reply) or "").encode()
     foreign = foreign or question.key in turn.state.foreign
     return hashlib.sha256(turn.key + question.key + said + (b"/foreign" if foreign else b"")).digest()
 

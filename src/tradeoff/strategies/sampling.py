@@ -5,7 +5,7 @@ Arrays in, arrays out, randomness passed in: the same generator gives the same p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, lgamma, log
 from typing import NamedTuple
 
@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import FLOOR, mover
-from tradeoff.menus import NOT_WORSE
+from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, mover
+from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
 from tradeoff.strategies.polytope import checked_answers
 
 __all__ = [
     "PEOPLE",
     "SLIPS",
+    "WITH_STRENGTHS",
     "Answering",
     "Dirichlets",
     "Particles",
     "chances",
     "consistent",
+    "graded_chances",
     "log_likelihood",
     "posterior_particles",
 ]
@@ -68,6 +70,7 @@ class Answering:
 
     ``precision`` is the difference in worth that goes unnoticed, ``noise`` the scale of the logistic noise with which a
     difference is felt, both where weights sum to 1; ``lapse`` is how often an answer is given that is not meant at all.
+    ``much`` is by how much more than the precision something must be better to be "a lot" better, where that is said.
     Before any answer, the mind is changed with probability ``change``: what was said before it tells nothing.
     """
 
@@ -75,9 +78,11 @@ class Answering:
     noise: tuple[float, float] = (NO_NOISE, NO_NOISE)
     lapse: tuple[float, float] = (0.05, 0.05)
     change: float = 0.0
+    much: tuple[float, float] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
-        for name, (low, high) in (("precision", self.precision), ("noise", self.noise), ("lapse", self.lapse)):
+        for name in ("precision", "noise", "lapse", "much"):
+            low, high = getattr(self, name)
             if not 0 < low <= high < inf or (name == "lapse" and high >= 2 / 3):
                 raise ArgumentError(
                     f"the range of the {name} is {low} to {high}; it must be above 0"
@@ -87,9 +92,14 @@ class Answering:
             raise ArgumentError(f"the chance of a changed mind is {self.change!r}; it must be 0 or more, and below 1")
 
     @property
+    def strengths(self) -> bool:
+        """Whether people may say by how much something is better, so that it has to be learned what that means."""
+        return self.much[0] < self.much[1]
+
+    @property
     def ranges(self) -> tuple[Vector, Vector]:
         """The lowest and highest logarithm of each trait."""
-        low, high = np.log(np.array([self.precision, self.noise, self.lapse])).T.copy()
+        low, high = np.log(np.array([self.precision, self.noise, self.lapse, self.much])).T.copy()
         return low, high
 
 
@@ -97,6 +107,8 @@ SLIPS = Answering()  # people who mean what they say, but for slips
 # What is supposed of real people. Chosen by hand on the people of benchmarks/people.py, so that those who answer exactly are
 # asked at most two questions more than if that were known, and what is said of the others is true.
 PEOPLE = Answering(noise=(1e-4, 0.3), lapse=(0.01, 0.25), change=0.01)
+# The same where they say by how much: to some nearly everything is a lot better, to others nothing ever is.
+WITH_STRENGTHS = replace(PEOPLE, much=(0.003, 1.0))
 
 
 class Particles(NamedTuple):
@@ -106,6 +118,7 @@ class Particles(NamedTuple):
     precision: Vector  # [n]
     noise: Vector  # [n]
     lapse: Vector  # [n]
+    much: Vector  # [n]
     since: NDArray[np.int64]  # [n]: the first answer of their present mind
 
 
@@ -134,14 +147,48 @@ def chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
     return result
 
 
-def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLike) -> Matrix:
+def much_better(particles: Particles, difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``[n, q]``: how likely each particle that prefers something adds "a lot", where it is better by ``difference``."""
+    line = (particles.precision + particles.much)[:, None]
+    with np.errstate(over="ignore"):
+        share = 1 / (1 + np.exp((line - difference) / (particles.noise[:, None] + BLUR * line)))
+    result: NDArray[np.float64] = 0.5 * CARELESS + (1 - CARELESS) * share
+    return result
+
+
+def graded_chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
+    """Return ``[5, n, q]``: "the first, a lot", "the first, a little", "about equal", "the second, a little" and "a lot".
+
+    The two strengths of a side add up to the side as ``chances`` has it.
+    """
+    first, same, second = chances(particles, differences)
+    gain, unmeant = particles.weights @ differences.T, particles.lapse[:, None] / 2
+    found = []
+    for side, margin in ((first, gain), (second, -gain)):
+        lot = (side - unmeant) * much_better(particles, margin) + unmeant / 2  # a lapse is as likely with either word
+        found += [lot, side - lot]
+    return np.stack([found[0], found[1], same, found[3], found[2]])
+
+
+def log_likelihood(
+    particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike | None = None
+) -> Matrix:
     """Return ``[n, q]``: the logarithm of how likely particle i gives answer j, if its present mind does.
 
-    >>> someone = Particles(np.array([[1.0, 0.0]]), np.array([0.1]), np.array([1e-9]), np.array([0.02]), np.array([0]))
+    ``strengths`` are as in ``menus.strengths``; by default none was said.
+
+    >>> someone = Particles(np.array([[1.0, 0.0]]), *np.array([[0.1], [1e-9], [0.02], [0.3]]), np.array([0]))
     >>> np.exp(log_likelihood(someone, [[1.0, -1.0], [0.05, 0.3]], [+1, -1])).round(3).tolist()
     [[0.98, 0.01]]
     """
     difference, kind = checked_answers(differences, kinds)
+    if strengths is not None and (said_how_much := np.asarray(strengths) != UNSAID).any():
+        found = log_likelihood(particles, difference, kind)
+        graded = graded_chances(particles, difference[said_how_much])
+        lot = np.asarray(strengths)[said_how_much] == A_LOT
+        place = np.where(kind[said_how_much] > 0, np.where(lot, 0, 1), np.where(lot, 4, 3))
+        found[:, said_how_much] = np.log(np.choose(place, graded))
+        return found
     said = chances(particles, difference)
     placed = (1 - particles.lapse[:, None]) * (said[0] - said[2]) / (1 - 1.5 * particles.lapse[:, None])
     likelihood = np.where(
@@ -162,6 +209,7 @@ def posterior_particles(
     answering: Answering = SLIPS,
     prior: Dirichlets | None = None,
     shares: ArrayLike | None = None,
+    strengths: ArrayLike | None = None,
     moves: int = 8,
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
@@ -171,7 +219,8 @@ def posterior_particles(
     ``moves`` rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
     particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
     each leaves the posterior as it is, so more rounds only mean more independent particles. ``shares`` says for how much each
-    comparison counts, where one answer makes several that are not independent; by default each is an answer.
+    comparison counts, where one answer makes several that are not independent; by default each is an answer. ``strengths``
+    says by how much one was said to be better (``menus.strengths``); by default nothing was said.
 
     >>> rng = np.random.default_rng(0)
     >>> found = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
@@ -181,6 +230,7 @@ def posterior_particles(
     difference, kind = checked_answers(differences, kinds)
     d = difference.shape[1]
     counts = np.ones(len(kind)) if shares is None else np.asarray(shares, np.float64)
+    how_much = _checked_strengths(strengths, kind)
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
     prior = Dirichlets.usual(d) if prior is None else prior
@@ -188,19 +238,24 @@ def posterior_particles(
     if start is None:
         seen = 0
         weights = prior.draw(n, rng)
-        traits = rng.uniform(low, high, (n, len(low)))
+        traits = np.repeat(low[None, :], n, axis=0)
+        traits[:, :3] = rng.uniform(low[:3], high[:3], (n, 3))
+        if answering.strengths:  # drawn last and only where it counts: nobody else's particles depend on it
+            traits[:, 3] = rng.uniform(low[3], high[3], n)
         since = np.zeros(n, dtype=np.int64)
     else:
         picked = np.arange(n) * len(start.weights) // n if seen == len(kind) else slice(None)
         weights = np.maximum(np.array(start.weights, np.float64)[picked], FLOOR)
         weights /= weights.sum(axis=1, keepdims=True)
-        traits = np.clip(np.log(np.stack([start.precision, start.noise, start.lapse], axis=1)[picked]), low, high)
+        found = np.stack([start.precision, start.noise, start.lapse, start.much], axis=1)
+        traits = np.clip(np.log(found[picked]), low, high)
         since = np.array(start.since)[picked]
     coefficients, powers = prior.terms()
     change = log(answering.change) if answering.change > 0 else -inf
     for count in range(seen + 1, len(kind) + 1):
         now = _particles(weights, traits, since)
-        newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
+        new = slice(count - 1, count)
+        newest = log_likelihood(now, difference[new], kind[new], how_much[new])[:, 0]
         likelihood = np.cumsum(np.exp(newest * counts[count - 1]))
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
@@ -208,12 +263,29 @@ def posterior_particles(
         weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(
             weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
-            np.ascontiguousarray(kind[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
+            np.ascontiguousarray(kind[:count]), np.ascontiguousarray(how_much[:count]), np.ascontiguousarray(counts[:count]),
+            low, high, coefficients, powers, change,
             moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return _particles(weights, traits, since)
 
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
-    precision, noise, lapse = np.exp(traits).T
-    return Particles(weights, precision, noise, lapse, since)
+    precision, noise, lapse, much = np.exp(traits).T
+    return Particles(weights, precision, noise, lapse, much, since)
+
+
+def _checked_strengths(strengths: ArrayLike | None, kind: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the strengths, one for each comparison; raise an ArgumentError if one has none that could be said."""
+    if strengths is None:
+        return np.full(len(kind), UNSAID, dtype=np.int64)
+    found = np.asarray(strengths).astype(np.int64)
+    if found.shape != kind.shape or not np.isin(found, (UNSAID, A_LITTLE, A_LOT)).all():
+        raise ArgumentError(
+            f"strengths are as many of 0, 1 and 2 as there are comparisons, {len(kind)}; found {found!r:.80}"
+        )
+    if (np.abs(kind[found != UNSAID]) != 1).any():
+        raise ArgumentError(
+            "a strength was given of a comparison in which neither side is preferred; it must be 0 there"
+        )
+    return found
