@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UndecidedError,
     )
     from tradeoff.interview import Interview
-    from tradeoff.menus import Choice, Menu
+    from tradeoff.menus import Choice, Graded, Menu
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -68,6 +68,7 @@ _HOME = {
     "ContraryUser": "users",
     "Coverage": "problems.coverage",
     "DriftingUser": "users",
+    "Graded": "menus",
     "Interview": "interview",
     "Item": "model",
     "LinearUser": "users",
@@ -120,6 +121,7 @@ __all__ = [
     "ContraryUser",
     "Coverage",
     "DriftingUser",
+    "Graded",
     "Interview",
     "Item",
     "LinearUser",

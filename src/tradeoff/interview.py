@@ -39,14 +39,15 @@ from tradeoff.log import (
     Skipped,
     Stated,
     SteadyClock,
+    answer_event,
     event_of,
     header_of,
     order_of,
     read_log,
     side_of,
 )
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, Strength, check_choice, comparisons, graded
-from tradeoff.model import Answer, Recommendation
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, Strength, comparisons
+from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.running import Record, Run
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
@@ -149,20 +150,8 @@ class Interview:
 
         ``strength`` is how much better the preferred one is, in an interview with ``strengths=True``.
         """
-        asked = self.state.question
-        answer, strength = running.parted(answer, strength, self.state.header.settings)
-        if isinstance(asked, MenuAsked):
-            choice = check_choice(answer, len(asked.alternatives), asked.asks)
-            graded(choice, strength)  # raises an error if there is nothing that could be a lot better
-            self.record(Chosen(tiers=choice.tiers, strength=strength, number=asked.number, at=self.now()))
-            return
-        try:
-            given = Answer(answer)
-        except ValueError:
-            words = ", ".join(repr(a.value) for a in Answer)
-            raise ArgumentError(f"{answer!r} is not an answer; it must be one of {words}") from None
-        graded(given, strength)
-        self.record(Answered(answer=given, strength=strength, number=self._number_asked(), at=self.now()))
+        reply = running.checked_reply(answer, strength, self.state)
+        self.record(answer_event(reply, self._number_asked(), self.now()))
 
     def skip(self) -> None:
         """Record that the current question was skipped: nothing is learned from it, and another one is asked."""

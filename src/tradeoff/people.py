@@ -17,7 +17,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Graded, Menu, has_ends, shapes
 from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
 from tradeoff.problem import SAME, Problem
-from tradeoff.users import _checked_weights, _chosen, _verdict
+from tradeoff.users import LinearUser, _checked_weights, _chosen, _verdict, relative_regret
 
 Shape: TypeAlias = Literal["linear", "concave", "multiplicative", "threshold", "Chebyshev", "lexicographic"]
 
@@ -280,3 +280,8 @@ def person_of(problem: Problem, kind: str, *seed: int, strengths: bool = False) 
     taste, noise = np.random.SeedSequence(seed).spawn(2)
     drawn = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
     return Person(problem, drawn, kind_of(kind), int(noise.generate_state(1, np.uint64)[0]), strengths=strengths)
+
+
+def regret_of(problem: Problem, user: LinearUser | Person, alternative: Alternative) -> float:
+    """Return the share of what the best is worth to somebody that they lose with this one."""
+    return user.regret(alternative) if isinstance(user, Person) else relative_regret(problem, user, alternative)

@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Reason, Recommendation, Vector
-from tradeoff.people import Person, kind_of
+from tradeoff.model import Reason, Recommendation, Vector
+from tradeoff.people import Person, kind_of, regret_of
 from tradeoff.problem import SAME, Problem
 from tradeoff.results import Results, Row, Shards, check_out, held, write_results
 from tradeoff.strategies import spec_of, start
 from tradeoff.strategies.basis import bases_of
-from tradeoff.users import LinearUser, relative_regret
+from tradeoff.users import LinearUser
 
 # A shard takes about this long: short enough that an interruption loses little, long enough to be worth sending.
 SHARD_SECONDS = 2.0
@@ -71,8 +71,10 @@ def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Pe
     taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
     weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
     seed = int(slips.generate_state(1, np.uint64)[0])
-    if settings.people != "exact":
-        return Person(problem, weights, kind_of(settings.people, settings.precision, settings.error_rate), seed)
+    strengths = bool(settings.options.get("strengths"))
+    if settings.people != "exact" or strengths:
+        kind = kind_of(settings.people, settings.precision, settings.error_rate)
+        return Person(problem, weights, kind, seed, strengths=strengths)
     return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
 
 
@@ -92,7 +94,7 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
         index=index,
         weights=tuple(user.weights.tolist()),
         questions=found.questions,
-        regret=_regret(problem, user, found.alternative),
+        regret=regret_of(problem, user, found.alternative),
         complete=found.complete,
         reason=str(found.reason),
         bound=found.regret_bound,
@@ -103,10 +105,6 @@ def run_user(problem: Problem, index: int, settings: Settings) -> Row:
         likely_regret=found.likely_regret,
         target=found.target,
     )
-
-
-def _regret(problem: Problem, user: LinearUser | Person, alternative: Alternative) -> float:
-    return user.regret(alternative) if isinstance(user, Person) else relative_regret(problem, user, alternative)
 
 
 def _interview(problem: Problem, user: LinearUser | Person, settings: Settings) -> Recommendation:
@@ -309,9 +307,9 @@ class Population:
         relevant = np.zeros(len(self.problem.objectives))
         relevant[list(bases_of(self.problem).relevant)] = 1.0
         (equal,) = self.problem.best(relevant[None, :])
-        if self.settings.people != "exact":
+        if self.settings.people != "exact" or self.settings.options.get("strengths"):
             users = (user_of(self.problem, i, self.settings) for i in range(len(self)))
-            return np.array([_regret(self.problem, user, equal) for user in users])
+            return np.array([regret_of(self.problem, user, equal) for user in users])
         regret: Vector = 1.0 - self.results.weights @ equal.value
         return np.where(np.abs(regret) <= SAME, 0.0, regret)
 

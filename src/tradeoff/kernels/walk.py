@@ -8,9 +8,10 @@ What a person answers: they feel the margin m between two alternatives with logi
 if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
 F((-m - e) / s); and with a small probability, the lapse, one of the answers that they do not mean.
 
-Who prefers one and adds by how much says "a lot" of what is better by more than c = e + much, "a little" of less: with
-probability F((m - c) / (s + c * BLUR)), since the line between two words is never sharp; and now and then either word, whatever
-was felt. Summed over both words that is the probability of the answer alone: a strength never speaks against its side.
+Who prefers one and adds by how much says "a lot" if what they feel is beyond c = e + much, and "a little" otherwise. Given that
+the first is preferred, "a lot" has probability F((m - c) / b) / F((m - e) / b) with b = s + BLUR * c, wider than the noise
+alone, since the line between two words is never sharp; and now and then it is either word, whatever was felt. Summed over both
+words, that is the probability of the answer alone: a strength never speaks against its side.
 """
 
 import math
@@ -86,8 +87,9 @@ def said(margin: Any, kind: Any, strength: Any, precision: Any, noise: Any, laps
     else:
         meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
         if strength != 0:
-            line = precision + much
-            share = 1.0 / (1.0 + math.exp(-(kind * margin - line) / (noise + BLUR * line)))
+            blurred = noise + BLUR * (precision + much)
+            x = math.exp(min((kind * margin - precision) / blurred, 50.0))
+            share = (x + 1.0) / (x + math.exp(much / blurred))
             share = 0.5 * CARELESS + (1.0 - CARELESS) * (share if strength == 2 else 1.0 - share)
             return (1.0 - 1.5 * lapse) * meant * share + 0.25 * lapse
     return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse

@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.errors import LogError
 from tradeoff.log.fields import CheckKind, PairReply, Reader
 from tradeoff.log.places import Placed
-from tradeoff.menus import AnyAnswer, Asks, Choice, Statement, Strength, graded, plain
+from tradeoff.menus import AnyAnswer, Asks, Choice, Statement, Strength, graded, plain, strength_of
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
@@ -324,6 +324,14 @@ KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEven
 
 # What a person does: each of these begins a new turn.
 ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Stated, Skipped, Retracted, CheckAnswered, CheckRetracted))
+
+
+def answer_event(reply: AnyAnswer, number: int, at: datetime) -> Answered | Chosen:
+    """Return the event in which the question of this number is answered."""
+    answer, strength = plain(reply), strength_of(reply)
+    if isinstance(answer, Choice):
+        return Chosen(tiers=answer.tiers, strength=strength, number=number, at=at)
+    return Answered(answer=answer, strength=strength, number=number, at=at)
 
 
 def word(reply: Reply) -> str:

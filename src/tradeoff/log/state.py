@@ -189,6 +189,11 @@ class LogState:
         return None
 
     @property
+    def strengths(self) -> bool:
+        """Whether answers may say by how much something is better."""
+        return bool(self.header.settings.get("strengths"))
+
+    @property
     def standing(self) -> list[Given]:
         """The replies that were not taken back, in order."""
         return [one for one in self.given if not one.retracted]

@@ -149,9 +149,10 @@ def chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
 
 def much_better(particles: Particles, difference: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``[n, q]``: how likely each particle that prefers something adds "a lot", where it is better by ``difference``."""
-    line = (particles.precision + particles.much)[:, None]
-    with np.errstate(over="ignore"):
-        share = 1 / (1 + np.exp((line - difference) / (particles.noise[:, None] + BLUR * line)))
+    least, much = particles.precision[:, None], particles.much[:, None]
+    blurred = particles.noise[:, None] + BLUR * (least + much)
+    x = np.exp(np.minimum((difference - least) / blurred, 50.0))
+    share = (x + 1) / (x + np.exp(much / blurred))
     result: NDArray[np.float64] = 0.5 * CARELESS + (1 - CARELESS) * share
     return result
 
