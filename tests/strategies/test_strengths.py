@@ -79,7 +79,7 @@ def test_five_answers_are_three_and_a_lot_is_likelier_of_more() -> None:
     assert (five >= 0).all()
     assert_allclose(five, graded_chances(some, -differences)[::-1], atol=1e-12)
     farther = [much_better(some, margin) for margin in np.linspace(-0.5, 0.9, 9)[:, None, None]]
-    assert (np.diff(farther, axis=0) >= -1e-12).all() and 0.04 < np.min(farther) and np.max(farther) < 0.96
+    assert (np.diff(farther, axis=0) >= -1e-12).all() and np.min(farther) > 0.04 and np.max(farther) < 0.96
 
 
 @pytest.mark.parametrize("strength", STRENGTHS)

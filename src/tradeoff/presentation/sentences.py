@@ -42,7 +42,7 @@ def chosen(reply: PairReply) -> str:
     ('B', 'A, by a lot')
     """
     strength = strength_of(reply)
-    return CHOICES[_side(reply)] + ("" if strength is None else f", by {strength}")
+    return CHOICES[side_said(reply)] + ("" if strength is None else f", by {strength}")
 
 
 def answered(reply: PairReply) -> str:
@@ -52,11 +52,12 @@ def answered(reply: PairReply) -> str:
     >>> answered(None), answered(Graded(Answer.SECOND, "a little"))
     ('Skipped.', 'You preferred B, by a little.')
     """
-    strength, sentence = strength_of(reply), ANSWERED[_side(reply)]
+    strength, sentence = strength_of(reply), ANSWERED[side_said(reply)]
     return sentence if strength is None else f"{sentence.removesuffix('.')}, by {strength}."
 
 
-def _side(reply: PairReply) -> Answer | None:
+def side_said(reply: PairReply) -> Answer | None:
+    """Return a reply to a pair without its strength."""
     side = plain(reply)
     return side if isinstance(side, Answer) else None
 
