@@ -81,8 +81,10 @@ def test_over_the_api(questions: str) -> None:
     said = {
         "pairs": {"answer": "first"}, "best-worst-4": {"best": 2, "worst": 1}, "best-of-3": {"best": 2}
     }[questions]  # fmt: skip
-    for wrong in ({**said, "strength": "huge"}, {"answer": "same", "strength": "a lot"}, {**said, "strength": 2}):
+    for wrong in ({**said, "strength": "huge"}, {**said, "strength": 2}):
         assert client.post(answers, json={"turn": 1, **wrong}).status_code == 422
+    for unfit in ("same", "skip"):
+        assert client.post(answers, json={"turn": 1, "answer": unfit, "strength": "a lot"}).status_code == 409
     valid("Given", {"turn": 1, **said, "strength": "a lot"})
     reply = client.post(answers, json={"turn": 1, **said, "strength": "a lot"})
     if questions == "best-of-3":  # better than which?

@@ -53,8 +53,8 @@ async def answers(request: Request) -> Response:
         raise HTTPException(422, "give either answer, or best and worst")
     if said is not None and said not in ANSWERS:
         raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
-    if "strength" in given and (given["strength"] not in STRENGTHS or said in ("same", "skip")):
-        raise HTTPException(422, f"strength must be {' or '.join(STRENGTHS)}, of something that is preferred")
+    if "strength" in given and given["strength"] not in STRENGTHS:
+        raise HTTPException(422, f"strength must be one of {', '.join(STRENGTHS)}")
     await visit(
         _sessions(request), request.path_params["id"],
         lambda session: _tell(session, given), turn=turn,
@@ -67,11 +67,13 @@ def _tell(session: Session, given: dict[str, Any]) -> None:
     """Record a reply in a session; what cannot be said to this question, though it is well-formed, is a conflict."""
     turn = given["turn"]
     reply, strength = _reply(session.shown(turn), given), given.get("strength")
-    if strength is None or reply is None:
+    if strength is None:
         session.tell(turn, reply)
         return
     if not session.state.strengths:
         raise HTTPException(409, "this interview does not ask by how much something is better; leave strength out")
+    if reply is None:
+        raise HTTPException(409, "what is skipped has no strength; leave strength out")
     try:
         session.tell(turn, Graded(plain(reply), strength))
     except ArgumentError as error:
