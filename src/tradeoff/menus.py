@@ -267,12 +267,13 @@ class Comparison(NamedTuple):
     outcome: int
 
 
-def implied(choice: Choice) -> list[Comparison]:
-    """Return what a choice says, as comparisons; those that are strict come first.
+def implied(reply: Choice | Graded) -> list[Comparison]:
+    """Return what a choice says, as comparisons; those that are strict come first. A strength says nothing here.
 
     >>> [tuple(one) for one in implied(Choice.of_best_and_worst(1, 0, 3))]
     [(1, 0, 1), (1, 2, 2), (2, 0, 2)]
     """
+    choice = cast(Choice, plain(reply))
     tiers = choice.tiers
     if choice.equal:
         return [Comparison(i, j, SAME) for i, j in combinations(tiers[0], 2)]
@@ -294,10 +295,9 @@ def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[
         sharp = question.outcomes == WORTH_MORE
         differences = np.where(sharp[:, None], SHARPENED * question.differences, question.differences)
         return differences, np.where(sharp, PREFERRED, question.outcomes)
-    meant = plain(answer)
     if isinstance(question, Question):
-        return question.difference[None, :], np.array([cast(Answer, meant).sign], dtype=np.int64)
-    found = implied(cast(Choice, meant))
+        return question.difference[None, :], np.array([cast(Answer, plain(answer)).sign], dtype=np.int64)
+    found = implied(cast(Choice, answer))
     values = question.values
     first, second, outcome = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
     return values[first] - values[second], outcome

@@ -34,8 +34,9 @@ MODELS = {
 
 def drawn(n: int, d: int, answering: Answering, mixture: Dirichlets, rng: np.random.Generator) -> Particles:
     low, high = answering.ranges
-    traits = np.exp(rng.uniform(low, high, (n, len(low))))
-    return Particles(mixture.draw(n, rng), *traits.T, np.zeros(n, dtype=np.int64))
+    traits = np.exp(rng.uniform(low, high, (n, 3)))
+    much = np.exp(rng.uniform(*np.log(answering.much), n))
+    return Particles(mixture.draw(n, rng), *traits.T, np.zeros(n, dtype=np.int64), much)
 
 
 def quantiles(values, chances, shares):

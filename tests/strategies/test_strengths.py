@@ -21,8 +21,6 @@ from tradeoff.strategies.sampling import (
     PEOPLE,
     WITH_STRENGTHS,
     Particles,
-    chances,
-    graded_chances,
     log_likelihood,
     much_better,
     posterior_particles,
@@ -54,7 +52,8 @@ def brute(margin: float, kind: int, strength: int, precision: float, noise: floa
 )  # fmt: skip
 def test_the_likelihood_is_what_is_written_down(margin, kind, strength, precision, noise, lapse, much) -> None:
     expected = brute(margin, kind, strength, precision, noise, lapse, much)
-    someone = Particles(np.array([[1.0]]), *np.array([[precision], [noise], [lapse], [much]]), np.array([0]))
+    traits = np.array([[precision], [noise], [lapse]])
+    someone = Particles(np.array([[1.0]]), *traits, np.array([0]), np.array([much]))
     found = np.exp(log_likelihood(someone, [[margin]], [kind], [strength]))[0, 0]
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
     if (
@@ -67,17 +66,13 @@ def test_the_likelihood_is_what_is_written_down(margin, kind, strength, precisio
     assert sum(sides) == pytest.approx(brute(margin, kind, UNSAID, precision, noise, lapse, much), abs=1e-12)
 
 
-def test_five_answers_are_three_and_a_lot_is_likelier_of_more() -> None:
+def test_both_words_are_the_answer_alone_and_a_lot_is_likelier_of_more() -> None:
     rng = np.random.default_rng(0)
-    low, high = WITH_STRENGTHS.ranges
-    some = Particles(
-        rng.dirichlet(np.ones(4), 60), *np.exp(rng.uniform(low, high, (60, 4))).T, np.zeros(60, dtype=np.int64)
-    )
-    differences = rng.normal(size=(9, 4)) * 0.2
-    plain, five = chances(some, differences), graded_chances(some, differences)
-    assert_allclose([five[0] + five[1], five[2], five[3] + five[4]], plain, atol=1e-12)
-    assert (five >= 0).all()
-    assert_allclose(five, graded_chances(some, -differences)[::-1], atol=1e-12)
+    some = posterior_particles(np.zeros((0, 4)), [], 60, rng, answering=WITH_STRENGTHS)
+    differences, kinds = rng.normal(size=(9, 4)) * 0.2, rng.choice([-1, 1], 9)
+    little, lot = (np.exp(log_likelihood(some, differences, kinds, np.full(9, word))) for word in (A_LITTLE, A_LOT))
+    assert_allclose(little + lot, np.exp(log_likelihood(some, differences, kinds)), atol=1e-12)
+    assert_allclose(lot, np.exp(log_likelihood(some, -differences, -kinds, np.full(9, A_LOT))), atol=1e-12)
     farther = [much_better(some, margin) for margin in np.linspace(-0.5, 0.9, 9)[:, None, None]]
     assert (np.diff(farther, axis=0) >= -1e-12).all() and np.min(farther) > 0.04 and np.max(farther) < 0.96
 

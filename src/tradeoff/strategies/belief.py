@@ -16,7 +16,6 @@ from tradeoff.strategies.sampling import (
     Particles,
     chances,
     consistent,
-    graded_chances,
     log_likelihood,
     posterior_particles,
 )
@@ -33,8 +32,8 @@ class Belief:
     precision: Vector  # [PARTICLES]
     noise: Vector  # [PARTICLES]
     lapse: Vector  # [PARTICLES]
-    much: Vector  # [PARTICLES]
     since: NDArray[np.int64]  # [PARTICLES]: the first answer of their present mind
+    much: Vector  # [PARTICLES]
     answering: Answering
     mixture: Dirichlets | None  # what weights were supposed before any answer; None for the usual
     random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
@@ -64,7 +63,7 @@ class Belief:
     @property
     def particles(self) -> Particles:
         """The particles alone."""
-        return Particles(self.weights, self.precision, self.noise, self.lapse, self.much, self.since)
+        return Particles(self.weights, self.precision, self.noise, self.lapse, self.since, self.much)
 
     def given(
         self,
@@ -92,10 +91,10 @@ class Belief:
     def answers(self, differences: Matrix) -> NDArray[np.float64]:
         """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second.
 
-        Of people who say by how much, [5, M, Q], as ``graded_chances`` has them.
+        Whether a strength will be said is not reckoned with: questions that count on it are no better (benchmarks/people.py),
+        and nobody has to say one.
         """
-        found = graded_chances if self.answering.strengths else chances
-        return found(self.particles, differences)
+        return chances(self.particles, differences)
 
     def regrets(self, candidates: Candidates, slack: float = 0.0) -> Matrix:
         """Return the relative regret [M, K] of every candidate to every particle, against the best candidate."""
@@ -127,7 +126,7 @@ class Belief:
         That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
         What strengths were said is left out: it is the preferences that may fit no weights.
         """
-        answers = chances(self.particles, differences)
+        answers = self.answers(differences)
         expected = np.sum(answers * np.log(answers), axis=0)
         found = log_likelihood(self.particles, differences, kinds)
         counts = np.arange(len(kinds)) >= self.since[:, None]  # those of the present mind

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tradeoff.errors import ArgumentError
 from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, mover
 from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
+from tradeoff.model import frozen_array
 from tradeoff.strategies.polytope import checked_answers
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "Particles",
     "chances",
     "consistent",
-    "graded_chances",
     "log_likelihood",
     "posterior_particles",
 ]
@@ -98,8 +98,8 @@ class Answering:
 
     @property
     def ranges(self) -> tuple[Vector, Vector]:
-        """The lowest and highest logarithm of each trait."""
-        low, high = np.log(np.array([self.precision, self.noise, self.lapse, self.much])).T.copy()
+        """The lowest and highest logarithm of precision, noise and lapse."""
+        low, high = np.log(np.array([self.precision, self.noise, self.lapse])).T.copy()
         return low, high
 
 
@@ -118,8 +118,8 @@ class Particles(NamedTuple):
     precision: Vector  # [n]
     noise: Vector  # [n]
     lapse: Vector  # [n]
-    much: Vector  # [n]
     since: NDArray[np.int64]  # [n]: the first answer of their present mind
+    much: Vector = frozen_array([0.1])  # [n], or the same for all where nobody says by how much
 
 
 def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike, kinds: ArrayLike) -> NDArray[np.bool_]:
@@ -157,20 +157,6 @@ def much_better(particles: Particles, difference: NDArray[np.float64]) -> NDArra
     return result
 
 
-def graded_chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
-    """Return ``[5, n, q]``: "the first, a lot", "the first, a little", "about equal", "the second, a little" and "a lot".
-
-    The two strengths of a side add up to the side as ``chances`` has it.
-    """
-    first, same, second = chances(particles, differences)
-    gain, unmeant = particles.weights @ differences.T, particles.lapse[:, None] / 2
-    found = []
-    for side, margin in ((first, gain), (second, -gain)):
-        lot = (side - unmeant) * much_better(particles, margin) + unmeant / 2  # a lapse is as likely with either word
-        found += [lot, side - lot]
-    return np.stack([found[0], found[1], same, found[3], found[2]])
-
-
 def log_likelihood(
     particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike | None = None
 ) -> Matrix:
@@ -178,23 +164,21 @@ def log_likelihood(
 
     ``strengths`` are as in ``menus.strengths``; by default none was said.
 
-    >>> someone = Particles(np.array([[1.0, 0.0]]), *np.array([[0.1], [1e-9], [0.02], [0.3]]), np.array([0]))
+    >>> someone = Particles(np.array([[1.0, 0.0]]), np.array([0.1]), np.array([1e-9]), np.array([0.02]), np.array([0]))
     >>> np.exp(log_likelihood(someone, [[1.0, -1.0], [0.05, 0.3]], [+1, -1])).round(3).tolist()
     [[0.98, 0.01]]
     """
     difference, kind = checked_answers(differences, kinds)
-    if strengths is not None and (said_how_much := np.asarray(strengths) != UNSAID).any():
-        found = log_likelihood(particles, difference, kind)
-        graded = graded_chances(particles, difference[said_how_much])
-        lot = np.asarray(strengths)[said_how_much] == A_LOT
-        place = np.where(kind[said_how_much] > 0, np.where(lot, 0, 1), np.where(lot, 4, 3))
-        found[:, said_how_much] = np.log(np.choose(place, graded))
-        return found
     said = chances(particles, difference)
     placed = (1 - particles.lapse[:, None]) * (said[0] - said[2]) / (1 - 1.5 * particles.lapse[:, None])
     likelihood = np.where(
         kind == NOT_WORSE, (1 + placed) / 2, np.choose(np.where(kind == NOT_WORSE, 0, 1 - kind), said)
     )
+    if strengths is not None and (graded := np.asarray(strengths) != UNSAID).any():
+        lot = much_better(particles, particles.weights @ (kind[graded] * difference[graded].T))
+        share = np.where(np.asarray(strengths)[graded] == A_LOT, lot, 1 - lot)
+        unmeant = particles.lapse[:, None] / 2  # as likely with either word
+        likelihood[:, graded] = (likelihood[:, graded] - unmeant) * share + unmeant / 2
     result: Matrix = np.log(likelihood)
     return result
 
@@ -235,20 +219,20 @@ def posterior_particles(
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
     prior = Dirichlets.usual(d) if prior is None else prior
-    low, high = answering.ranges
+    low, high = (np.append(end, log(much)) for end, much in zip(answering.ranges, answering.much, strict=True))
     if start is None:
         seen = 0
         weights = prior.draw(n, rng)
-        traits = np.repeat(low[None, :], n, axis=0)
-        traits[:, :3] = rng.uniform(low[:3], high[:3], (n, 3))
+        traits = np.column_stack([rng.uniform(low[:-1], high[:-1], (n, len(low) - 1)), np.full(n, low[-1])])
         if answering.strengths:  # drawn last and only where it counts: nobody else's particles depend on it
-            traits[:, 3] = rng.uniform(low[3], high[3], n)
+            traits[:, -1] = rng.uniform(low[-1], high[-1], n)
         since = np.zeros(n, dtype=np.int64)
     else:
         picked = np.arange(n) * len(start.weights) // n if seen == len(kind) else slice(None)
         weights = np.maximum(np.array(start.weights, np.float64)[picked], FLOOR)
         weights /= weights.sum(axis=1, keepdims=True)
-        found = np.stack([start.precision, start.noise, start.lapse, start.much], axis=1)
+        much = np.broadcast_to(start.much, start.precision.shape)
+        found = np.stack([start.precision, start.noise, start.lapse, much], axis=1)
         traits = np.clip(np.log(found[picked]), low, high)
         since = np.array(start.since)[picked]
     coefficients, powers = prior.terms()
@@ -273,7 +257,7 @@ def posterior_particles(
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
     precision, noise, lapse, much = np.exp(traits).T
-    return Particles(weights, precision, noise, lapse, much, since)
+    return Particles(weights, precision, noise, lapse, since, much)
 
 
 def _checked_strengths(strengths: ArrayLike | None, kind: NDArray[np.int64]) -> NDArray[np.int64]:
