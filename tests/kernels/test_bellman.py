@@ -214,6 +214,41 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
     assert_array_equal(threaded_totals, totals)
 
 
+@pytest.mark.parametrize("objectives", [3, 10])
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_threads(
+    objectives: int, everywhere: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    states = 45_000
+    counts = rng.integers(0, 4, states)
+    counts[0] = 3
+    layer = build(6, counts, rng.integers(1, 40, counts.sum()), objectives)
+    policy = (rng.integers(0, 4, (6, states, 1)) % np.maximum(counts, 1)[:, np.newaxis]).astype(np.uint8)
+    start = np.full((states, 1), 1 / states) if everywhere else np.zeros((states, 1))
+    start[0] += 0.5
+    found = []
+    for threads in (1, 2, 3, 8):
+        occupancy, totals = start.copy(), np.ones((1, objectives))
+        bellman.forward(*layer, policy, occupancy, totals, threads=threads)
+        found.append((occupancy, totals))
+    assert np.count_nonzero(found[0][0]) > 20_000
+    for occupancy, totals in found[1:]:
+        assert_array_equal(occupancy.view(np.int64), found[0][0].view(np.int64))
+        assert_array_equal(totals.view(np.int64), found[0][1].view(np.int64))
+
+
+def test_a_policy_is_evaluated_alike_by_any_number_of_threads() -> None:
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 4, 25_000)
+    layer = build(8, counts, rng.integers(1, 4, counts.sum()), 3)
+    chance, values = rng.random(counts.sum()), rng.random((layer.states, 3))
+    alone, shared = np.empty_like(values), np.empty_like(values)
+    bellman.evaluate_step(*layer, chance, values, alone)
+    bellman.evaluate_step(*layer, chance, values, shared, threads=2)
+    assert_array_equal(shared.view(np.int64), alone.view(np.int64))
+
+
 @settings(deadline=None, max_examples=30)
 @given(layers(whole=True), st.integers(1, 20))
 def test_ties_go_to_the_lowest_action(layer: Layer, count: int) -> None:

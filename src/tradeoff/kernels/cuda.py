@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.kernels.layers import HELD, Array
-from tradeoff.kernels.policy import SUM_STATES
+from tradeoff.kernels.layers import HELD, SUM_STATES, Array
 
 THREADS = 256  # in a block
 CHOICE = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}

@@ -23,6 +23,9 @@ THREAD_STATES = 10_000
 THREAD_VALUES = 20_000
 # Threads take states in multiples of this, because an arranged layer is sorted within blocks of this size.
 PIECE = 512
+# The rewards of a step are added up over this many states at a time, and then those sums: many threads, or a card, can add
+# in the same order.
+SUM_STATES = 256
 # Weights of at most this many objectives are held in vector registers; the rest are read from memory.
 HELD = 8
 
@@ -56,7 +59,7 @@ if hasattr(os, "register_at_fork"):  # a child process has none of its parent's 
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def spread(task: Callable[..., None], chunks: Sequence[tuple[Any, ...]], threads: int) -> None:
+def spread(task: Callable[..., object], chunks: Sequence[tuple[Any, ...]], threads: int) -> None:
     """Run the task on every chunk, on several threads if there are several chunks."""
     waiting = deque(chunks)
 
@@ -80,6 +83,12 @@ def spread(task: Callable[..., None], chunks: Sequence[tuple[Any, ...]], threads
                 helper.result()
 
 
+def ranges(count: int, threads: int) -> list[tuple[int, int]]:
+    """Return (begin, end) of a part for each thread, or of fewer that are large enough to be worth a thread."""
+    size = max(THREAD_STATES, -(-count // max(1, threads)))
+    return [(begin, min(count, begin + size)) for begin in range(0, count, size)]
+
+
 @cache
 def _weigher() -> Callable[..., Any]:
     @compiled(types.void(REAL_ROWS, REALS, IDS, types.int64, types.int64, REALS_OUT))
@@ -99,9 +108,7 @@ def _weigher() -> Callable[..., Any]:
 def weigh(reward: Array, weights: Array, order: Array, out: Array, threads: int) -> None:
     """Write the weighted reward of every choice, in the given order (empty: in the order of the layer)."""
     kernel, vector = _weigher(), np.ascontiguousarray(weights)
-    size = max(THREAD_STATES, -(-len(out) // max(1, threads)))
-    parts = [(begin, min(len(out), begin + size)) for begin in range(0, len(out), size)]
-    spread(lambda begin, end: kernel(reward, vector, order, begin, end, out), parts, threads)
+    spread(lambda begin, end: kernel(reward, vector, order, begin, end, out), ranges(len(out), threads), threads)
 
 
 Values: TypeAlias = tuple[Array, ...]

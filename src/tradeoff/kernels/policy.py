@@ -20,50 +20,60 @@ from tradeoff.kernels.layers import (
     REAL_ROWS_OUT,
     REALS,
     REALS_OUT,
+    SUM_STATES,
     THREAD_STATES,
     Array,
     given,
+    ranges,
     spread,
     taken,
 )
 from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, load, put, store
+from tradeoff.kernels.wide import WIDE_STATES, forward_wide
 
 # Forward pushes skip groups of this many neighbouring states (as a power of two) if none of them is reached.
 _GROUP_BITS = 4
-# The rewards of a step are added up over this many states at a time, and then those sums: many threads, or a card, can add
-# in the same order.
-SUM_STATES = 256
 _SUM_GROUPS = SUM_STATES >> _GROUP_BITS
 
 
 @cache
 def _push_columns(held: int, size: int) -> Callable[..., Any]:
     @compiled(
-        types.void(
-            *LAYER, given(POLICY[size], 3), types.int64, types.int64, REAL_ROWS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT,
-            taken(types.uint8, 2), REALS_OUT, REALS_OUT,
+        types.int64(
+            *LAYER, given(POLICY[size], 3), types.int64, types.int64, types.int64, REAL_ROWS_OUT, REAL_ROWS_OUT,
+            REAL_ROWS_OUT, taken(types.uint8, 2), REALS_OUT, REALS_OUT,
         )
     )  # fmt: skip
     def push_columns(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, column: int,
-        used: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array, part: Array,
-    ) -> None:  # fmt: skip
+        used: int, wide: int, occupancy: Array, totals: Array, mass: Array, marks: Array, earned: Array, part: Array,
+    ) -> int:  # fmt: skip
         """Push some columns forward one at a time, because one column fits the cache when a batch does not.
 
+        Stops after a step that started from `wide` states or more (or before the first). Returns how many steps were done, of
+        the last column.
         A byte marks each group of neighbouring states that may have mass, so that empty groups are skipped. States are
         visited by number, which fixes the order of summation.
         """
         states = state_ptr.shape[0] - 1
         objectives = reward.shape[1]
+        done = 0
         for b in range(column, column + used):
             now = np.int64(0)
             mass[:] = 0.0
             marks[:] = 0
+            reached: Any = np.int64(0)
             for state in range(states):
                 if occupancy[state, b] != 0.0:
                     mass[0, state] = occupancy[state, b]
                     marks[0, state >> _GROUP_BITS] = 1
+                    reached += 1
+            done = len(policy)
             for step in range(policy.shape[0]):
+                if reached >= wide:
+                    done = step
+                    break
+                reached = np.int64(0)
                 later = 1 - now
                 here, there = now * states, later * states
                 whole = broadcast(0.0, held)
@@ -80,6 +90,7 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
                             if amount == 0.0:
                                 continue
                             mass[now, state] = 0.0
+                            reached += 1
                             first = np.int64(at(state_ptr, state))
                             if first == np.int64(at(state_ptr, state + 1)):
                                 mass[later, state] += amount
@@ -102,6 +113,7 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
                 now = later
             for state in range(states):
                 occupancy[state, b] = mass[now, state]
+        return done
 
     return push_columns
 
@@ -120,30 +132,37 @@ def forward(
     """
     states, count = occupancy.shape
     kernel = _push_columns(min(reward.shape[1], HELD), policy.itemsize)
+    layer = (state_ptr, choice_ptr, target, prob, reward)
     if states < THREAD_STATES:
         threads = 1
 
-    def task(column: int, used: int) -> None:
+    def push(column: int, used: int, wide: int = states + 1) -> int:
         mass = np.empty((2, states))
         marks = np.empty((2, -(-states // (1 << _GROUP_BITS))), np.uint8)
         earned, part = np.empty(reward.shape[1]), np.empty(reward.shape[1])
-        layer = (state_ptr, choice_ptr, target, prob, reward)
-        kernel(*layer, policy, column, used, occupancy, totals, mass, marks, earned, part)
+        done: int = kernel(*layer, policy, column, used, wide, occupancy, totals, mass, marks, earned, part)
+        return done
 
-    share = -(-count // threads)
-    spread(task, [(column, min(share, count - column)) for column in range(0, count, share)], threads)
+    if 2 * count > threads:
+        share = -(-count // threads)
+        spread(push, [(column, min(share, count - column)) for column in range(0, count, share)], threads)
+        return
+    for column in range(count):  # too few for the threads: they share the states of each
+        done = push(column, 1, WIDE_STATES)
+        if done < len(policy):
+            forward_wide(*layer, policy, column, done, occupancy, totals, threads)
 
 
 @cache
 def _evaluate(lanes: int) -> Callable[..., Any]:
-    @compiled(types.void(*LAYER, REALS, REAL_ROWS, REAL_ROWS_OUT))
+    @compiled(types.void(*LAYER, REALS, REAL_ROWS, REAL_ROWS_OUT, types.int64, types.int64))
     def evaluate(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, chance: Array, values: Array,
-        out: Array,
+        out: Array, begin: int, end: int,
     ) -> None:  # fmt: skip
-        """Evaluate the policy for `lanes` objectives at a time, a divisor of their number."""
+        """Evaluate the policy in some states, for `lanes` objectives at a time, a divisor of their number."""
         objectives = reward.shape[1]
-        for state in range(state_ptr.shape[0] - 1):
+        for state in range(begin, end):
             for offset in range(0, objectives, lanes):
                 total = broadcast(0.0, lanes)
                 for choice in range(np.int64(at(state_ptr, state)), np.int64(at(state_ptr, state + 1))):
@@ -162,7 +181,7 @@ def _evaluate(lanes: int) -> Callable[..., Any]:
 
 def evaluate_step(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, chance: Array, values_next: Array,
-    out: Array,
+    out: Array, threads: int = 1,
 ) -> None:  # fmt: skip
     """Write to `out` the expected vector of rewards from every state on, given that after this step.
 
@@ -172,7 +191,8 @@ def evaluate_step(
     """
     objectives = reward.shape[1]
     lanes = max(divisor for divisor in range(1, 9) if objectives % divisor == 0)
-    _evaluate(lanes)(state_ptr, choice_ptr, target, prob, reward, chance, values_next, out)
+    kernel, given = _evaluate(lanes), (state_ptr, choice_ptr, target, prob, reward, chance, values_next, out)
+    spread(lambda begin, end: kernel(*given, begin, end), ranges(len(out), threads), threads)
 
 
 @compiled_when_called(types.void(*LAYER[:4], REALS, REALS, REALS_OUT))

@@ -142,7 +142,7 @@ class CompiledSolver:
     def policy_values(self, layer: Layer, chance: Vector, after: Matrix) -> Matrix:
         """Return the expected outcome from each state on [S, k], given the expected outcome after this step."""
         values = np.empty_like(after)
-        bellman.evaluate_step(*layer_arrays(layer), chance, after, values)
+        bellman.evaluate_step(*layer_arrays(layer), chance, after, values, self.threads)
         return values
 
     def next_distribution(self, layer: Layer, chance: Vector, now: Vector) -> Vector:
