@@ -20,6 +20,7 @@ from tradeoff.strategies.sampling import (
     Particles,
     consistent,
     log_likelihood,
+    log_words,
     posterior_particles,
 )
 
@@ -54,7 +55,7 @@ def test_particles_follow_the_posterior(model: str) -> None:
     kinds[0], kinds[3] = -kinds[0], 0
     strengths = np.where(answering.strengths, [1, 2, 0, 0, 2, 1], 0)  # some say it and some do not
     everybody = drawn(150_000, 3, answering, mixture, rng)
-    each = log_likelihood(everybody, differences, kinds, strengths)
+    each = log_likelihood(everybody, differences, kinds) + log_words(everybody, differences, kinds, strengths)
     guesses = np.log(np.where(strengths == 0, 3, 6))  # a mind that was changed since said anything, with either word
     whole = np.stack([each[:, start:].sum(axis=1) - guesses[:start].sum() for start in range(len(kinds))])
     whole[1:] += np.log(answering.change) if answering.change else -np.inf

@@ -21,8 +21,7 @@ from tradeoff.strategies.sampling import (
     PEOPLE,
     WITH_STRENGTHS,
     Particles,
-    log_likelihood,
-    much_better,
+    log_words,
     posterior_particles,
 )
 
@@ -30,20 +29,18 @@ COFFEE = load("coffee")
 TRAIT = st.floats(1e-4, 1.0)
 
 
-def brute(margin: float, kind: int, strength: int, precision: float, noise: float, lapse: float, much: float) -> float:
-    """The likelihood of an answer, spelled out: what is meant, with which word, or a slip with either of them."""
+def brute(margin: float, kind: int, strength: int, precision: float, noise: float, much: float) -> float:
+    """How likely a word is of a side that is preferred, spelled out: what is felt, given that it is noticed."""
 
     def passed(by: float, blur: float) -> float:
         return 0.0 if by / blur < -700 else 1 / (1 + exp(-by / blur))
 
-    line = precision + much
-    towards = kind * margin
+    towards, line = kind * margin, precision + much
     blurred = noise + 0.2 * line
-    felt_a_lot = passed(towards - line, blurred) / max(passed(towards - precision, blurred), 1e-300)
-    lot = 0.05 + 0.9 * (felt_a_lot if towards - line > -600 * blurred else exp(-much / blurred))
-    word = {UNSAID: 1.0, A_LOT: lot, A_LITTLE: 1 - lot}[strength]
-    slip = lapse / 2 if strength == UNSAID else lapse / 4
-    return (1 - 1.5 * lapse) * passed(towards - precision, noise) * word + slip
+    near = towards - line > -600 * blurred  # far below, the ratio of two logistic tails
+    felt = passed(towards - line, blurred) / passed(towards - precision, blurred) if near else exp(-much / blurred)
+    lot = 0.05 + 0.9 * felt
+    return {UNSAID: 1.0, A_LOT: lot, A_LITTLE: 1 - lot}[strength]
 
 
 @given(
@@ -51,30 +48,32 @@ def brute(margin: float, kind: int, strength: int, precision: float, noise: floa
     st.floats(0.01, 0.25), TRAIT,
 )  # fmt: skip
 def test_the_likelihood_is_what_is_written_down(margin, kind, strength, precision, noise, lapse, much) -> None:
-    expected = brute(margin, kind, strength, precision, noise, lapse, much)
+    expected = brute(margin, kind, strength, precision, noise, much)
     traits = np.array([[precision], [noise], [lapse]])
     someone = Particles(np.array([[1.0]]), *traits, np.array([0]), np.array([much]))
-    found = np.exp(log_likelihood(someone, [[margin]], [kind], [strength]))[0, 0]
+    found = np.exp(log_words(someone, [[margin]], [kind], [strength]))[0, 0]
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    if (
-        abs(margin) + precision + much
-    ) / noise < 600:  # plain Python cannot take larger exponentials, compiled code can
-        kernel = walk.said.py_func(margin, kind, strength, precision, noise, lapse, much)
-        assert kernel == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    # A strength never speaks against its side: both words together are the answer alone.
-    sides = [brute(margin, kind, word, precision, noise, lapse, much) for word in (A_LITTLE, A_LOT)]
-    assert sum(sides) == pytest.approx(brute(margin, kind, UNSAID, precision, noise, lapse, much), abs=1e-12)
+    packed = kind * (1 + walk.GRADED * strength)
+    assert walk.word_said.py_func(margin, packed, precision, noise, much) == pytest.approx(
+        expected, rel=1e-9, abs=1e-12
+    )
+    # A strength never speaks against its side: whatever was said by how much, the side is as likely as before, and both
+    # words together are the answer alone.
+    if (abs(margin) + precision) / noise < 600:  # plain Python cannot take larger exponentials, compiled code can
+        sides = [walk.said.py_func(margin, code, precision, noise, lapse) for code in (kind, packed)]
+        assert sides[0] == sides[1]
+    assert sum(brute(margin, kind, word, precision, noise, much) for word in (A_LITTLE, A_LOT)) == pytest.approx(1.0)
 
 
-def test_both_words_are_the_answer_alone_and_a_lot_is_likelier_of_more() -> None:
+def test_a_lot_is_likelier_of_more_and_alike_for_both_sides() -> None:
     rng = np.random.default_rng(0)
     some = posterior_particles(np.zeros((0, 4)), [], 60, rng, answering=WITH_STRENGTHS)
     differences, kinds = rng.normal(size=(9, 4)) * 0.2, rng.choice([-1, 1], 9)
-    little, lot = (np.exp(log_likelihood(some, differences, kinds, np.full(9, word))) for word in (A_LITTLE, A_LOT))
-    assert_allclose(little + lot, np.exp(log_likelihood(some, differences, kinds)), atol=1e-12)
-    assert_allclose(lot, np.exp(log_likelihood(some, -differences, -kinds, np.full(9, A_LOT))), atol=1e-12)
-    farther = [much_better(some, margin) for margin in np.linspace(-0.5, 0.9, 9)[:, None, None]]
-    assert (np.diff(farther, axis=0) >= -1e-12).all() and np.min(farther) > 0.04 and np.max(farther) < 0.96
+    there, back = (log_words(some, sign * differences, sign * kinds, np.full(9, A_LOT)) for sign in (1, -1))
+    assert_allclose(there, back, atol=1e-12)
+    ever_better = np.linspace(-0.5, 0.9, 9)[:, None] * np.ones(4)
+    lot = np.exp(log_words(some, ever_better, np.ones(9, dtype=np.int64), np.full(9, A_LOT)))
+    assert (np.diff(lot, axis=1) >= -1e-12).all() and lot.min() > 0.04 and lot.max() < 0.96
 
 
 @pytest.mark.parametrize("strength", STRENGTHS)

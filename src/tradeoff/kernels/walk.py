@@ -1,8 +1,8 @@
 """Particles that move by slice sampling (Neal 2003, shrinking); every move leaves the posterior as it is.
 
-A particle is a person: weights on the simplex, traits (the logarithms of precision, noise, lapse and of what is much to them)
-and the first answer that their present mind gave. Margins of answers are linear along a line, so a point on it costs one
-multiply-add per answer, not one per answer and weight.
+A particle is a person: weights on the simplex, traits (the logarithms of precision, noise and lapse) and the first answer
+that their present mind gave. Margins of answers are linear along a line, so a point on it costs one multiply-add per answer,
+not one per answer and weight.
 
 What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal"
 if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
@@ -10,8 +10,8 @@ F((-m - e) / s); and with a small probability, the lapse, one of the answers tha
 
 Who prefers one and adds by how much says "a lot" if what they feel is beyond c = e + much, and "a little" otherwise. Given that
 the first is preferred, "a lot" has probability F((m - c) / b) / F((m - e) / b) with b = s + BLUR * c, wider than the noise
-alone, since the line between two words is never sharp; and now and then it is either word, whatever was felt. Summed over both
-words, that is the probability of the answer alone: a strength never speaks against its side.
+alone, since the line between two words is never sharp; and now and then it is either word, whatever was felt. That is a factor
+of its own, so that both words together are as likely as the answer alone: a strength never speaks against its side.
 """
 
 import math
@@ -31,9 +31,12 @@ FREE = 0.2  # of the directions are arbitrary, because the population may lie in
 TINY = 1e-200  # a product of likelihoods below this is turned into its logarithm before it underflows
 PRECISION, NOISE, LAPSE, MUCH = 0, 1, 2, 3  # the places of the traits
 TRAITS = 4
-BLUR = 0.2  # how wide the line between "a little" and "a lot" is, as a part of where it lies
-CARELESS = 0.1  # of the strengths are either word, whatever is felt
 GUESS = math.log(1.0 / 3.0)  # what an answer of a mind that was changed since is worth: it tells nothing
+
+# The kind of a comparison with a strength: 1 or -1, ten times the strength farther from 0 (1: a little, 2: a lot).
+GRADED = 10
+BLUR = 0.2  # how wide the line between a little and a lot is, as a part of where it lies
+CARELESS = 0.1  # of the strengths are either word, whatever is felt
 
 
 @helper
@@ -70,11 +73,13 @@ def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
 
 
 @helper
-def said(margin: Any, kind: Any, strength: Any, precision: Any, noise: Any, lapse: Any, much: Any) -> Any:
-    """Return how likely a person gives an answer to a question with this margin, with a strength if one was said.
+def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
+    """Return how likely a person gives an answer to a question with this margin.
 
     Who had to place one above the other (kind 2) and feels no difference did so by chance.
     """
+    if abs(kind) > GRADED:
+        kind = 1 if kind > 0 else -1
     if kind == 2:
         above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (
             1.0 + math.exp(-(margin - precision) / noise)
@@ -86,36 +91,44 @@ def said(margin: Any, kind: Any, strength: Any, precision: Any, noise: Any, laps
         )
     else:
         meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
-        if strength != 0:
-            blurred = noise + BLUR * (precision + much)
-            x = math.exp(min((kind * margin - precision) / blurred, 50.0))
-            share = (x + 1.0) / (x + math.exp(much / blurred))
-            share = 0.5 * CARELESS + (1.0 - CARELESS) * (share if strength == 2 else 1.0 - share)
-            return (1.0 - 1.5 * lapse) * meant * share + 0.25 * lapse
     return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
 
 
 @helper
-def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, strengths: Any, shares: Any, since: Any, traits: Any) -> Any:
+def word_said(margin: Any, kind: Any, precision: Any, noise: Any, much: Any) -> Any:
+    """Return how likely a strength is said of a side that is preferred; 1 where none was."""
+    if abs(kind) <= GRADED:
+        return 1.0
+    towards = margin if kind > 0 else -margin
+    blurred = noise + BLUR * (precision + much)
+    x = math.exp(min((towards - precision) / blurred, 50.0))
+    lot = (x + 1.0) / (x + math.exp(much / blurred))
+    return 0.5 * CARELESS + (1.0 - CARELESS) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
+
+
+@helper
+def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: Any, traits: Any) -> Any:
     """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line.
 
     Comparisons that one answer makes are not independent: each counts only for its share.
     """
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
-    much = math.exp(traits[MUCH])
     product, logarithm = 1.0, 0.0
     for q in range(since, kinds.shape[0]):
-        chance = said(slack[q] + t * slope[q], kinds[q], strengths[q], precision, noise, lapse, much)
+        chance = said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse)
         product *= chance if shares[q] == 1.0 else chance ** shares[q]
         if product < TINY:
             product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
+    for q in range(since, kinds.shape[0]):
+        if abs(kinds[q]) > GRADED:
+            word = word_said(slack[q] + t * slope[q], kinds[q], precision, noise, math.exp(traits[MUCH]))
+            logarithm += math.log(word)
     return logarithm + math.log(product)
 
 
 @helper
 def line_density(
-    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, strengths: Any,
-    shares: Any, since: Any, t: Any,
+    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, t: Any,
     coefficients: Any, powers: Any, logs: Any, there: Any,
 ) -> Any:  # fmt: skip
     """Return the logarithm of the posterior density, ``t`` along a line of weights and traits."""
@@ -123,13 +136,14 @@ def line_density(
         logs[j] = math.log(max(w[j] + t * direction[j], FLOOR))
     for j in range(TRAITS):
         there[j] = traits[j] + t * rise[j]
-    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, strengths, shares, since, there)
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, shares, since, there)
 
 
 @helper
 def one_density(
-    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, strengths: Any,
-    shares: Any, since: Any, traits: Any, coefficients: Any, powers: Any, logs: Any,
+    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, traits: Any,
+    coefficients: Any,
+    powers: Any, logs: Any,
 ) -> Any:  # fmt: skip
     """Return the logarithm of the density where weight j is x and the others keep their proportions.
 
@@ -143,18 +157,14 @@ def one_density(
         logs[i] = math.log(x if i == j else w[i] * rest)
     # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
     measure = math.log(x) + (d - 1) * math.log1p(-x)
-    return (
-        prior(logs, coefficients, powers)
-        + likelihood(slack, slope, x, kinds, strengths, shares, since, traits)
-        + measure
-    )
+    return prior(logs, coefficients, powers) + likelihood(slack, slope, x, kinds, shares, since, traits) + measure
 
 
 @helper
 def along_others(
-    w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, strengths: Any,
-    shares: Any, low: Any, high: Any, coefficients: Any, powers: Any, direction: Any, rise: Any,
-    logs: Any, there: Any, slack: Any, slope: Any, state: Any,
+    w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any,
+    coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any, slope: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Move the weights and traits along the difference of two other particles."""
     d, n = w.shape[0], others.shape[0]
@@ -193,41 +203,13 @@ def along_others(
             slack[q] += differences[q, j] * w[j]
             slope[q] += differences[q, j] * direction[j]
     least = line_density(
-        w,
-        direction,
-        traits,
-        rise,
-        slack,
-        slope,
-        kinds,
-        strengths,
-        shares,
-        since,
-        0.0,
-        coefficients,
-        powers,
-        logs,
-        there,
+        w, direction, traits, rise, slack, slope, kinds, shares, since, 0.0, coefficients, powers, logs, there
     )
     least += math.log(1.0 - uniform(state))
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         found = line_density(
-            w,
-            direction,
-            traits,
-            rise,
-            slack,
-            slope,
-            kinds,
-            strengths,
-            shares,
-            since,
-            t,
-            coefficients,
-            powers,
-            logs,
-            there,
+            w, direction, traits, rise, slack, slope, kinds, shares, since, t, coefficients, powers, logs, there
         )
         if found >= least:
             for j in range(d):
@@ -243,7 +225,7 @@ def along_others(
 
 @helper
 def one_weight(
-    w: Any, traits: Any, since: Any, differences: Any, kinds: Any, strengths: Any, shares: Any, coefficients: Any, powers: Any,
+    w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
     logs: Any, slack: Any,
     slope: Any, state: Any,
 ) -> Any:  # fmt: skip
@@ -265,9 +247,7 @@ def one_weight(
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    least = one_density(
-        w, j, x, least_share, slack, slope, kinds, strengths, shares, since, traits, coefficients, powers, logs
-    )
+    least = one_density(w, j, x, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs)
     if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
         return
     least += math.log(1.0 - uniform(state))
@@ -276,20 +256,7 @@ def one_weight(
         moved = 1.0 / (1.0 + math.exp(-(scale + t)))
         if (
             one_density(
-                w,
-                j,
-                moved,
-                least_share,
-                slack,
-                slope,
-                kinds,
-                strengths,
-                shares,
-                since,
-                traits,
-                coefficients,
-                powers,
-                logs,
+                w, j, moved, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
             )
             >= least
         ):
@@ -308,7 +275,6 @@ def one_trait(
     which: Any,
     since: Any,
     kinds: Any,
-    strengths: Any,
     shares: Any,
     low: Any,
     high: Any,
@@ -320,12 +286,12 @@ def one_trait(
     """Move one trait alone; ``slack`` are the margins."""
     for j in range(TRAITS):
         there[j] = traits[j]
-    least = likelihood(slack, slope, 0.0, kinds, strengths, shares, since, traits) + math.log(1.0 - uniform(state))
+    least = likelihood(slack, slope, 0.0, kinds, shares, since, traits) + math.log(1.0 - uniform(state))
     lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         there[which] = traits[which] + t
-        if likelihood(slack, slope, 0.0, kinds, strengths, shares, since, there) >= least:
+        if likelihood(slack, slope, 0.0, kinds, shares, since, there) >= least:
             traits[which] = there[which]
             return
         if t < 0.0:
@@ -335,20 +301,22 @@ def one_trait(
 
 
 @helper
-def changed_mind(
-    traits: Any, kinds: Any, strengths: Any, shares: Any, change: Any, slack: Any, slope: Any, state: Any
-) -> Any:
+def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, slope: Any, state: Any) -> Any:
     """Draw the first answer of the present mind from what is likely, given all else (Gibbs); ``slope`` is overwritten."""
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
-    much = math.exp(traits[MUCH])
     count = kinds.shape[0]
     # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
     so_far, largest = 0.0, 0.0
     for q in range(1, count):
-        chance = said(slack[q - 1], kinds[q - 1], strengths[q - 1], precision, noise, lapse, much)
-        guess = GUESS if strengths[q - 1] == 0 else GUESS - math.log(2.0)  # of two words, either
-        so_far += shares[q - 1] * (guess - math.log(chance))
+        so_far += shares[q - 1] * (GUESS - math.log(said(slack[q - 1], kinds[q - 1], precision, noise, lapse)))
         slope[q] = change + math.log(shares[q]) + so_far
+        largest = max(largest, slope[q])
+    words, largest = 0.0, 0.0  # what was said before the change, either word would have been as likely
+    for q in range(1, count):
+        if abs(kinds[q - 1]) > GRADED:
+            word = word_said(slack[q - 1], kinds[q - 1], precision, noise, math.exp(traits[MUCH]))
+            words -= math.log(2.0 * word)
+        slope[q] += words
         largest = max(largest, slope[q])
     total = math.exp(-largest)
     for q in range(1, count):
@@ -382,13 +350,14 @@ def mover() -> Callable[..., None]:
 
 SIGNATURE = types.void(
     float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
-    int64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
+    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
 )  # fmt: skip
 
 
 def move_all(
-    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, strengths: Any,
-    shares: Any, low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any,
+    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any,
+    coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any,
 ) -> None:  # fmt: skip
     """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
 
@@ -406,33 +375,21 @@ def move_all(
         for _ in range(rounds):
             if d > 1:
                 for _ in range(2):
-                    along_others(w, own, since[p], others, other_traits, differences, kinds, strengths, shares, low, high,
+                    along_others(w, own, since[p], others, other_traits, differences, kinds, shares, low, high,
                     coefficients, powers,
                                  direction, rise, logs, there, slack, slope, state)  # fmt: skip
                 one_weight(
-                    w,
-                    own,
-                    since[p],
-                    differences,
-                    kinds,
-                    strengths,
-                    shares,
-                    coefficients,
-                    powers,
-                    logs,
-                    slack,
-                    slope,
-                    state,
+                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state
                 )
             for q in range(kinds.shape[0]):
                 slack[q], slope[q] = 0.0, 0.0
                 for j in range(d):
                     slack[q] += differences[q, j] * w[j]
             if change > -np.inf:
-                since[p] = changed_mind(own, kinds, strengths, shares, change, slack, slope, state)
+                since[p] = changed_mind(own, kinds, shares, change, slack, slope, state)
             for j in range(TRAITS):
                 if low[j] < high[j]:
-                    one_trait(own, j, since[p], kinds, strengths, shares, low, high, there, slack, slope, state)
+                    one_trait(own, j, since[p], kinds, shares, low, high, there, slack, slope, state)
         total = 0.0
         for j in range(d):
             total += w[j]

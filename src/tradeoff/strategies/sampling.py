@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, mover
+from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, GRADED, mover
 from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
 from tradeoff.model import frozen_array
 from tradeoff.strategies.polytope import checked_answers
@@ -28,6 +28,7 @@ __all__ = [
     "chances",
     "consistent",
     "log_likelihood",
+    "log_words",
     "posterior_particles",
 ]
 
@@ -147,22 +148,8 @@ def chances(particles: Particles, differences: Matrix) -> NDArray[np.float64]:
     return result
 
 
-def much_better(particles: Particles, difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``[n, q]``: how likely each particle that prefers something adds "a lot", where it is better by ``difference``."""
-    least, much = particles.precision[:, None], particles.much[:, None]
-    blurred = particles.noise[:, None] + BLUR * (least + much)
-    x = np.exp(np.minimum((difference - least) / blurred, 50.0))
-    share = (x + 1) / (x + np.exp(much / blurred))
-    result: NDArray[np.float64] = 0.5 * CARELESS + (1 - CARELESS) * share
-    return result
-
-
-def log_likelihood(
-    particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike | None = None
-) -> Matrix:
+def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLike) -> Matrix:
     """Return ``[n, q]``: the logarithm of how likely particle i gives answer j, if its present mind does.
-
-    ``strengths`` are as in ``menus.strengths``; by default none was said.
 
     >>> someone = Particles(np.array([[1.0, 0.0]]), np.array([0.1]), np.array([1e-9]), np.array([0.02]), np.array([0]))
     >>> np.exp(log_likelihood(someone, [[1.0, -1.0], [0.05, 0.3]], [+1, -1])).round(3).tolist()
@@ -174,12 +161,24 @@ def log_likelihood(
     likelihood = np.where(
         kind == NOT_WORSE, (1 + placed) / 2, np.choose(np.where(kind == NOT_WORSE, 0, 1 - kind), said)
     )
-    if strengths is not None and (graded := np.asarray(strengths) != UNSAID).any():
-        lot = much_better(particles, particles.weights @ (kind[graded] * difference[graded].T))
-        share = np.where(np.asarray(strengths)[graded] == A_LOT, lot, 1 - lot)
-        unmeant = particles.lapse[:, None] / 2  # as likely with either word
-        likelihood[:, graded] = (likelihood[:, graded] - unmeant) * share + unmeant / 2
     result: Matrix = np.log(likelihood)
+    return result
+
+
+def log_words(particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike) -> Matrix:
+    """Return ``[n, q]``: the logarithm of how likely particle i, who prefers a side, says by so much; 0 where nothing was said.
+
+    >>> someone = Particles(np.array([[1.0]]), *np.array([[0.01], [1e-9], [0.02]]), np.array([0]), np.array([0.2]))
+    >>> np.exp(log_words(someone, [[0.5], [0.5], [0.1]], [1, 1, 1], [0, 2, 2])).round(2).tolist()
+    [[1.0, 0.95, 0.12]]
+    """
+    difference, kind = checked_answers(differences, kinds)
+    words = _checked_strengths(strengths, kind)
+    least, much = particles.precision[:, None], np.asarray(particles.much)[:, None]
+    blurred = particles.noise[:, None] + BLUR * (least + much)
+    x = np.exp(np.minimum((particles.weights @ (kind * difference.T) - least) / blurred, 50.0))
+    lot = 0.5 * CARELESS + (1 - CARELESS) * (x + 1) / (x + np.exp(much / blurred))
+    result: Matrix = np.log(np.where(words == UNSAID, 1.0, np.where(words == A_LOT, lot, 1 - lot)))
     return result
 
 
@@ -215,7 +214,8 @@ def posterior_particles(
     difference, kind = checked_answers(differences, kinds)
     d = difference.shape[1]
     counts = np.ones(len(kind)) if shares is None else np.asarray(shares, np.float64)
-    how_much = _checked_strengths(strengths, kind)
+    how_much = np.full(len(kind), UNSAID) if strengths is None else _checked_strengths(strengths, kind)
+    graded = kind * (1 + GRADED * how_much)
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
     prior = Dirichlets.usual(d) if prior is None else prior
@@ -239,17 +239,19 @@ def posterior_particles(
     change = log(answering.change) if answering.change > 0 else -inf
     for count in range(seen + 1, len(kind) + 1):
         now = _particles(weights, traits, since)
-        new = slice(count - 1, count)
-        newest = log_likelihood(now, difference[new], kind[new], how_much[new])[:, 0]
-        likelihood = np.cumsum(np.exp(newest * counts[count - 1]))
+        newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
+        likelihood = np.exp(newest * counts[count - 1])
+        if how_much[count - 1]:
+            new = slice(count - 1, count)
+            likelihood *= np.exp(log_words(now, difference[new], kind[new], how_much[new])[:, 0])
+        likelihood = np.cumsum(likelihood)
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
         others, other_traits = weights[drawn], traits[drawn]
         weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(
             weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
-            np.ascontiguousarray(kind[:count]), np.ascontiguousarray(how_much[:count]), np.ascontiguousarray(counts[:count]),
-            low, high, coefficients, powers, change,
+            np.ascontiguousarray(graded[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
             moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return _particles(weights, traits, since)
@@ -260,10 +262,8 @@ def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Par
     return Particles(weights, precision, noise, lapse, since, much)
 
 
-def _checked_strengths(strengths: ArrayLike | None, kind: NDArray[np.int64]) -> NDArray[np.int64]:
+def _checked_strengths(strengths: ArrayLike, kind: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the strengths, one for each comparison; raise an ArgumentError if one has none that could be said."""
-    if strengths is None:
-        return np.full(len(kind), UNSAID, dtype=np.int64)
     found = np.asarray(strengths).astype(np.int64)
     if found.shape != kind.shape or not np.isin(found, (UNSAID, A_LITTLE, A_LOT)).all():
         raise ArgumentError(
