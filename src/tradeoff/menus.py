@@ -177,6 +177,20 @@ def graded(reply: Answer | Choice, strength: Strength | None) -> AnyAnswer:
     return reply if strength is None else Graded(reply, strength)
 
 
+def strengths(answer: AnyAnswer, count: int) -> NDArray[np.int64]:
+    """Return for each of the ``count`` comparisons of an answer by how much one is said to be better.
+
+    Of a choice, that is known of the best and the worst, whose comparison comes first.
+
+    >>> strengths(Graded(Choice.of_best_and_worst(1, 0, 3), "a lot"), 3).tolist(), strengths(Answer.FIRST, 1).tolist()
+    ([2, 0, 0], [0])
+    """
+    found = np.full(count, UNSAID, dtype=np.int64)
+    if isinstance(answer, Graded):
+        found[0] = A_LOT if answer.strength == "a lot" else A_LITTLE
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Menu:
     """Three or more alternatives, and what is asked about them: which is best, or which is best and which worst."""
@@ -301,20 +315,6 @@ def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[
     values = question.values
     first, second, outcome = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))
     return values[first] - values[second], outcome
-
-
-def strengths(answer: AnyAnswer, count: int) -> NDArray[np.int64]:
-    """Return for each of the ``count`` comparisons of an answer by how much one is said to be better.
-
-    Of a choice, that is known of the best and the worst, whose comparison comes first.
-
-    >>> strengths(Graded(Choice.of_best_and_worst(1, 0, 3), "a lot"), 3).tolist(), strengths(Answer.FIRST, 1).tolist()
-    ([2, 0, 0], [0])
-    """
-    found = np.full(count, UNSAID, dtype=np.int64)
-    if isinstance(answer, Graded):
-        found[0] = A_LOT if answer.strength == "a lot" else A_LITTLE
-    return found
 
 
 def members(question: Occasion) -> frozenset[bytes]:

@@ -73,6 +73,18 @@ def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
 
 
 @helper
+def word_said(margin: Any, kind: Any, precision: Any, noise: Any, much: Any) -> Any:
+    """Return how likely a strength is said of a side that is preferred; 1 where none was."""
+    if abs(kind) <= GRADED:
+        return 1.0
+    towards = margin if kind > 0 else -margin
+    blurred = noise + BLUR * (precision + much)
+    x = math.exp(min((towards - precision) / blurred, 50.0))
+    lot = (x + 1.0) / (x + math.exp(much / blurred))
+    return 0.5 * CARELESS + (1.0 - CARELESS) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
+
+
+@helper
 def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     """Return how likely a person gives an answer to a question with this margin.
 
@@ -92,18 +104,6 @@ def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     else:
         meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
     return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
-
-
-@helper
-def word_said(margin: Any, kind: Any, precision: Any, noise: Any, much: Any) -> Any:
-    """Return how likely a strength is said of a side that is preferred; 1 where none was."""
-    if abs(kind) <= GRADED:
-        return 1.0
-    towards = margin if kind > 0 else -margin
-    blurred = noise + BLUR * (precision + much)
-    x = math.exp(min((towards - precision) / blurred, 50.0))
-    lot = (x + 1.0) / (x + math.exp(much / blurred))
-    return 0.5 * CARELESS + (1.0 - CARELESS) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
 
 
 @helper
