@@ -141,6 +141,11 @@ class Graded:
             )
 
     @property
+    def sign(self) -> int:
+        """1 for the first, -1 for the second of a pair."""
+        return cast(Answer, self.answer).sign
+
+    @property
     def swapped(self) -> Graded:
         """The same preference when the two alternatives of a pair change places."""
         return Graded(cast(Answer, self.answer).swapped, self.strength)

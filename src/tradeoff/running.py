@@ -161,7 +161,8 @@ def other_question(where: str, logged: AnyQuestion, question: AnyQuestion, versi
 def checked_reply(answer: AnyAnswer | str, strength: Strength | None, state: LogState) -> AnyAnswer:
     """Return an answer to the question that was asked, with its strength; raise an ArgumentError if it is none."""
     if isinstance(answer, Graded):
-        answer, strength = answer.answer, answer.strength if strength is None else strength
+        strength = answer.strength if strength is None else strength
+        answer = answer.answer
     if strength is not None and not state.strengths:
         raise ArgumentError(
             f"the strength {strength!r:.40} cannot be recorded: this interview does not ask by how much something is "
