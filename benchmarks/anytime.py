@@ -12,8 +12,10 @@ want, and the question of largest
 - EVOI: expected worth of what is recommended after the answer;
 - MI: mutual information between the answer and the person.
 
-The area is the mean over n = 0..10. Regrets are relative, in percent, with the standard error of the area's difference to
-``careful`` on the same people.
+The area is the mean over n = 0..10. Regrets are relative, in percent. Differences are between what the same people lose with
+one and with the other, with their standard error. Whoever ``careful`` has finished with keeps what was recommended; how those
+compare whom it still asks is said as well. Where the best of the others is taken at every n, chance alone makes it
+look better than any one of them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TypedDict
 
@@ -43,6 +44,7 @@ from tradeoff.strategies import start
 from tradeoff.strategies.sampling import Answering, Particles, chances, posterior_particles
 
 sys.path.insert(0, str(Path(__file__).parent))
+from cores import on_all_cores
 from people import random_catalogue
 
 ANSWERS = 10
@@ -89,6 +91,7 @@ class Curve(TypedDict):
     person: int
     name: str
     regrets: list[float]
+    answers: int  # given before it ended by itself, if it did
 
 
 def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Generator) -> list[float]:
@@ -119,8 +122,8 @@ def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Genera
     return found
 
 
-def careful(problem: Catalogue, who: Person) -> list[float]:
-    """Return the regrets after each answer to ``careful``; what it recommends in the end stays."""
+def careful(problem: Catalogue, who: Person) -> tuple[list[float], int]:
+    """Return the regrets after each answer to ``careful``, and after how many it ends; what it recommends then stays."""
     running = start("careful", problem)
     found: list[float] = []
     try:
@@ -129,8 +132,9 @@ def careful(problem: Catalogue, who: Person) -> list[float]:
             found.append(who.regret(step.recommend().alternative))
             step = running.send(who(step.question))
     except StopIteration as end:
-        found += [who.regret(end.value.alternative)] * (ANSWERS + 1 - len(found))
-    return found
+        answers = len(found)
+        return found + [who.regret(end.value.alternative)] * (ANSWERS + 1 - answers), answers
+    return found, ANSWERS
 
 
 def equal_weights(problem: Catalogue, who: Person) -> list[float]:
@@ -147,10 +151,11 @@ def curves(k: int, wrong: float, person: int) -> list[Curve]:
     def somebody() -> Person:
         return Person(problem, weights, Kind(Habits(slips=wrong)), seed=person)
 
-    made = {"careful": careful(problem, somebody()), "equal weights": equal_weights(problem, somebody())}
+    mine, answers = careful(problem, somebody())
+    made = {"careful": mine, "equal weights": equal_weights(problem, somebody())}
     for name, score in LEARNERS.items():
         made[name] = learner(score, problem, somebody(), np.random.default_rng([k, person, 1]))
-    return [Curve(k=k, wrong=wrong, person=person, name=name, regrets=made[name]) for name in NAMES]
+    return [Curve(k=k, wrong=wrong, person=person, name=name, regrets=made[name], answers=answers) for name in NAMES]
 
 
 def table(found: list[Curve]) -> None:
@@ -163,11 +168,29 @@ def table(found: list[Curve]) -> None:
         gap = regrets.mean(axis=1) - mine.mean(axis=1)
         cells = [f"{x:.2f}" for x in (*regrets.mean(axis=0), regrets.mean())]
         print(f"| {name} | {' | '.join(cells)} | {gap.mean():+.2f} ± {gap.std() / len(gap) ** 0.5:.2f} |")
-    best = np.min([regrets.mean(axis=0) for name, regrets in by_name.items() if name != "careful"], axis=0)
-    above = [
-        f"n = {n} by {m - b:.2f}" for n, (m, b) in enumerate(zip(mine.mean(axis=0), best, strict=True)) if m > b + 1e-9
-    ]
-    print("\ncareful is above the best of the others at " + (", ".join(above) or "no n") + ".\n")
+    asked = np.array([one["answers"] for one in found if one["name"] == "careful"])
+    everybody = np.zeros((len(mine), ANSWERS + 1), dtype=bool)
+    for whom, left_out in (
+        ("", everybody),
+        ("Among those whom it still asks, ", np.arange(ANSWERS + 1) > asked[:, None]),
+    ):
+        print(f"\n{whom or 'In all, '}careful is above the best of the others at {above(by_name, ~left_out)}.")
+    print()
+
+
+def above(by_name: dict[str, Matrix], counted: NDArray[np.bool_]) -> str:
+    """Return after which answers ``careful`` is above the best of the others, by how much, and among how many people."""
+    told = []
+    for n in range(ANSWERS + 1):
+        now = {name: regrets[counted[:, n], n] for name, regrets in by_name.items()}
+        mine = now.pop("careful")
+        if len(mine) < 2:
+            continue
+        best = min(now, key=lambda name: float(now[name].mean()))
+        gap = mine - now[best]
+        if gap.mean() > 1e-9:
+            told.append(f"n = {n} by {gap.mean():.2f} ± {gap.std() / len(gap) ** 0.5:.2f} ({best}, {len(gap)} people)")
+    return ", ".join(told) or "no n"
 
 
 def main() -> None:
@@ -176,14 +199,16 @@ def main() -> None:
     reader.add_argument("--people", type=int, default=96, help="simulated people per table")
     reader.add_argument("--k", default="3,4,6", help="numbers of objectives")
     reader.add_argument("--wrong", default="0,0.1", help="shares of wrong answers")
+    reader.add_argument(
+        "--first", type=int, default=0, help="the number of the first person: others than those tuned on"
+    )
     reader.add_argument("--jobs", type=int, help="processes; by default one per core")
     reader.add_argument("--json", type=Path)
     given = reader.parse_args()
     begin = time.perf_counter()
     rows = [(int(k), float(wrong)) for k in given.k.split(",") for wrong in given.wrong.split(",")]
-    tasks = [(k, wrong, person) for k, wrong in rows for person in range(given.people)]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        found = [one for made in pool.map(curves, *zip(*tasks, strict=True), chunksize=BATCH) for one in made]
+    tasks = [(k, wrong, person) for k, wrong in rows for person in range(given.first, given.first + given.people)]
+    found = [one for made in on_all_cores(curves, tasks, given.jobs, batch=BATCH) for one in made]
     for k, wrong in rows:
         print(f"### k = {k}, {'exact answers' if not wrong else f'{100 * wrong:g}% wrong answers'}\n")
         table([one for one in found if (one["k"], one["wrong"]) == (k, wrong)])

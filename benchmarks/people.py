@@ -26,8 +26,7 @@ import importlib.util
 import json
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -38,6 +37,9 @@ from tradeoff import Catalogue, Reference
 from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies import start
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cores import on_all_cores
 
 TARGET = 0.01
 ITEMS = 200
@@ -72,6 +74,7 @@ class Outcome(TypedDict):
     fits: bool
     reason: str
     errors: int
+    since: int | None  # answers after a mind was changed, of those who change theirs
     seconds: float
 
 
@@ -106,8 +109,27 @@ def interview(kind: str, name: str, person: int, questions: str = "", strengths:
     return Outcome(
         kind=kind, problem=name, person=person, questions=found.questions, regret=who.regret(found.alternative),
         worst=found.likely_worst, likely=found.likely_regret, fits=getattr(found, "fits", True),
-        reason=str(found.reason), errors=who.errors, seconds=time.process_time() - begin,
+        reason=str(found.reason), errors=who.errors, since=since_change(who), seconds=time.process_time() - begin,
     )  # fmt: skip
+
+
+def since_change(who: Any) -> int | None:
+    """Return how many answers somebody gave after changing their mind; None for those who never do."""
+    after: int | None = who.kind.habits.changes_after
+    return None if after is None else max(0, who.asked - after)
+
+
+def at_once(kind: str, rows: list[Outcome]) -> str:
+    """Return how many of those who were told too little gave one answer with their new mind; "" if nobody."""
+    beyond = [row for row in rows if row["worst"] is not None and row["regret"] > row["worst"] + 1e-9]
+    late = [row for row in beyond if row["since"] == 1]
+    others = [row for row in rows if row["worst"] is not None and row["since"] != 1]
+    if not late:
+        return ""
+    return (
+        f"{kind}: {len(late)} of the {len(beyond)} for whom it was exceeded gave only one answer with their new mind. "
+        f"Without all who did, it is exceeded for {share(len(beyond) - len(late), np.ones(len(others)))}%."
+    )
 
 
 def answered_by(who: Any, problem: Problem, options: dict[str, Any]) -> Recommendation:
@@ -172,13 +194,15 @@ def main() -> None:
         names = (*BUNDLED, *random) if kinds[kind].linear else ("coffee", *random)
         each = -(-given.people // len(names))
         tasks += [(kind, name, given.first + i) for name in names for i in range(each)]
-    with ProcessPoolExecutor(given.jobs) as pool:  # of the standard library: as few dependencies as can be
-        one = partial(interview, questions=given.questions, strengths=given.strengths)
-        rows = list(pool.map(one, *zip(*tasks, strict=True), chunksize=SAME_CATALOGUE))
+    given_to_all = (given.questions, given.strengths)
+    rows = on_all_cores(interview, [(*task, *given_to_all) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
     print("| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |", end="")
     print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
     for kind in given.kinds.split(","):
         print(line(kind, [row for row in rows if row["kind"] == kind], kinds[kind].linear))
+    for kind in given.kinds.split(","):
+        if told := at_once(kind, [row for row in rows if row["kind"] == kind]):
+            print(f"\n{told}")
     used = sum(row["seconds"] for row in rows)
     print(f"\nAll but the numbers and questions in percent. {used:.0f} s of processor time,", end=" ")
     print(f"{time.perf_counter() - begin:.0f} s; tradeoff {tradeoff.__version__}.")

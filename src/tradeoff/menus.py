@@ -322,6 +322,16 @@ def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[
     return values[first] - values[second], outcome
 
 
+def share_of_each(question: Occasion, count: int) -> float:
+    """Return for how much each of an answer's ``count`` comparisons counts: who chooses among n feels only n - 1 differences.
+
+    With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as independent, they
+    would make a belief too sure.
+    """
+    felt = len(question.alternatives) - 1 if isinstance(question, Menu) else count
+    return min(1.0, felt / max(1, count))
+
+
 def members(question: Occasion) -> frozenset[bytes]:
     """Return what identifies the alternatives of a question, in whatever order."""
     if isinstance(question, Statement):

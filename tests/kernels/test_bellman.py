@@ -217,8 +217,9 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
 @pytest.mark.parametrize("objectives", [3, 10])
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_threads(
-    objectives: int, everywhere: bool
+    monkeypatch: pytest.MonkeyPatch, objectives: int, everywhere: bool
 ) -> None:
+    monkeypatch.setattr("tradeoff.kernels.policy.WIDE_STATES", 5_000)  # as many as that are many here
     rng = np.random.default_rng(5)
     states = 45_000
     counts = rng.integers(0, 4, states)

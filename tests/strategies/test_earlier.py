@@ -12,9 +12,9 @@ import pytest
 from tests.strategies.people import random_catalogue, regret
 from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearUser, Question, learn_prior
 from tradeoff.people import KINDS, Person
-from tradeoff.strategies import earlier
+from tradeoff.strategies import belief, earlier
 from tradeoff.strategies.earlier import OUTSIDERS, Prior, Record, dirichlets_of
-from tradeoff.strategies.sampling import Dirichlets
+from tradeoff.strategies.sampling import Dirichlets, posterior_particles
 
 TYPES = np.array([[0.8, 0.1, 0.1], [0.05, 0.15, 0.8]])
 
@@ -111,3 +111,24 @@ def test_objectives_that_cannot_be_changed_are_left_out() -> None:
 
 def test_examples_in_docstrings_run() -> None:
     assert doctest.testmod(earlier).failed == 0
+
+
+def test_a_menu_counts_for_as_much_as_in_the_belief(problem: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both the belief and what is learned from an earlier interview hand the same comparisons and shares to the sampler."""
+    seen: dict[str, Any] = {}
+
+    def noted(differences: Any, kinds: Any, *given: Any, **named: Any) -> Any:
+        seen["kinds"], seen["shares"] = kinds, named["shares"]
+        return posterior_particles(differences, kinds, *given, **named)
+
+    interview = Interview(problem, questions="best-worst-4")
+    someone = LinearUser.scaled(problem, np.ones(len(problem.objectives)), precision=0.01)
+    monkeypatch.setattr(belief, "posterior_particles", noted)
+    for _ in range(2):
+        interview.tell(someone(interview.ask()))
+    interview.ask()
+    asked = dict(seen)
+    monkeypatch.setattr(earlier, "posterior_particles", noted)
+    learn_prior(problem, [interview.answers])
+    assert asked["shares"].min() < 1
+    assert np.array_equal(seen["kinds"], asked["kinds"]) and np.array_equal(seen["shares"], asked["shares"])

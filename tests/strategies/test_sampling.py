@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
 from tradeoff import ArgumentError
+from tradeoff.kernels.walk import REPLIES
 from tradeoff.strategies import sampling
 from tradeoff.strategies.sampling import (
     PEOPLE,
@@ -76,6 +77,40 @@ def test_particles_follow_the_posterior(model: str) -> None:
         reached = np.array([(after <= at).mean() for at in expected])
         assert_allclose(reached, ranks, atol=0.06)
     assert_allclose(np.bincount(found.since, minlength=6) / 3000, joint.sum(axis=1) / joint.sum(), atol=0.04)
+
+
+def test_a_reply_of_several_comparisons_is_one_answer() -> None:
+    """Its noise counts for a share of each comparison, and a lapse or a changed mind for the whole of it."""
+    rng = np.random.default_rng(8)
+    answering, mixture = MODELS["changing"], Dirichlets((1.0,), ((1.0, 1.0, 1.0),))
+    differences = rng.normal(size=(7, 3)) * 0.5
+    kinds = np.sign(differences @ [0.2, 0.1, 0.7]).astype(np.int64)
+    kinds[1], kinds[3] = -kinds[1], 2 if differences[3] @ [0.2, 0.1, 0.7] > 0 else 0
+    replies = np.array([0, 1, 1, 1, 2, 3, 3])
+    shares = np.array([1.0, 0.6, 0.6, 0.6, 1.0, 1.0, 1.0])
+    everybody = drawn(150_000, 3, answering, mixture, rng)
+    with_lapses = np.exp(log_likelihood(everybody, differences, kinds))
+    meant = np.exp(log_likelihood(everybody._replace(lapse=0 * everybody.lapse), differences, kinds))
+    each, guess = [], []
+    for number in range(4):
+        mine = replies == number
+        together = meant[:, mine].prod(axis=1) ** shares[mine][0]
+        of_all = (1 - everybody.lapse) * together + everybody.lapse / REPLIES
+        each.append(of_all if mine.sum() > 1 else with_lapses[:, mine][:, 0])
+        guess.append(1 / REPLIES if mine.sum() > 1 else 1 / 3)
+    whole = np.stack([np.prod(each[start:], axis=0) * np.prod(guess[:start]) for start in range(4)])
+    whole[1:] *= answering.change
+    chance = whole.sum(axis=0) / whole.sum()
+    assert 1 / np.sum(chance**2) > 1500  # enough to compare with
+    found = posterior_particles(
+        differences, kinds, 3000, rng, answering=answering, prior=mixture, shares=shares, replies=replies
+    )
+    ranks = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+    for j in range(3):
+        reached = [(found.weights[:, j] <= at).mean() for at in quantiles(everybody.weights[:, j], chance, ranks)]
+        assert_allclose(reached, ranks, atol=0.06)
+    starts = np.bincount(found.since, minlength=7)[[0, 1, 4, 5]] / 3000
+    assert_allclose(starts, whole.sum(axis=1) / whole.sum(), atol=0.04)
 
 
 def test_chances_sum_to_one_and_two_sides_are_alike() -> None:

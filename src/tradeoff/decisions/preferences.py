@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,16 +114,23 @@ class Preferences:
         """
         if self.d == 1:
             return self.on_all(np.ones((count, 1)))
+        if self.d > 2 and not self.answers:
+            return self.on_all(_over_all(self.d, count, seed))
         if self.d == 2:
             low, high = self.interval()
             first = low + (high - low) * (np.arange(count) + 0.5) / count
             return self.on_all(np.stack([first, 1 - first], axis=1))
+        return self.on_all(self._drawn(count, seed))
+
+    def _drawn(self, count: int, seed: int) -> Matrix:
+        """Return weights on the relevant objectives drawn by hit-and-run."""
         random = np.random.default_rng(seed)
         corners = self._corners(random)
         begun = (random.dirichlet(np.ones(len(corners)), max(count, AT_ONCE)) @ corners).T
         shape = _root(np.cov(self._walked(begun[:, :AT_ONCE], _root(np.cov(begun)), random)))
         parts = [begun[:, i : min(i + AT_ONCE, count)] for i in range(0, count, AT_ONCE)]
-        return self.on_all(np.hstack([self._walked(part, shape, random) for part in parts]).T)
+        result: Matrix = np.hstack([self._walked(part, shape, random) for part in parts]).T
+        return result
 
     def _walked(self, points: Matrix, shape: Matrix, random: np.random.Generator) -> Matrix:
         """Return the points, one per column, after many steps, each to anywhere on a line through the point.
@@ -151,6 +158,14 @@ class Preferences:
             assert done is not None  # the set is not empty, and bounded
             found.append(done.x)
         return np.array(found)
+
+
+@lru_cache(16)
+def _over_all(d: int, count: int, seed: int) -> Matrix:
+    """Return what is drawn before any answer: the same for everybody."""
+    found = Preferences(d, np.arange(d), ())._drawn(count, seed)
+    found.flags.writeable = False
+    return found
 
 
 def _root(covariance: Matrix) -> Matrix:

@@ -11,6 +11,7 @@ from tradeoff.decisions.ranked import Ranking, left_out, merged
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.strategies.cache import cache_of
 
 MOST_ITEMS = 600
 MOST_PLANS = 24
@@ -39,8 +40,8 @@ def options(problem: Problem, recommendation: Recommendation, ranked: Ranking) -
         ordered = (problem.alternative(i) if i < items else beaten[i - items] for i in order)
         return Options(tuple(ordered), items + len(beaten))
     anyone = Preferences(len(problem.objectives), ranked.preferences.relevant, ())
-    alone = problem.best(anyone.on_all(np.eye(anyone.d)))  # the best of each objective is there in any case
-    best = problem.best(anyone.spread(WEIGHTS))
+    alone = cache_of(problem).best(anyone.on_all(np.eye(anyone.d)))  # the best of each objective is there in any case
+    best = cache_of(problem).best(anyone.spread(WEIGHTS))  # the same weights for everybody
     found, shares = merged(recommendation, [(one, 1.0) for one in alone] + [(one, 1 / len(best)) for one in best])
     order = np.argsort(-shares, kind="stable")
     return Options(tuple(found[int(i)] for i in order[:MOST_PLANS]), None)

@@ -32,6 +32,7 @@ TINY = 1e-200  # a product of likelihoods below this is turned into its logarith
 PRECISION, NOISE, LAPSE, MUCH = 0, 1, 2, 3  # the places of the traits
 TRAITS = 4
 GUESS = math.log(1.0 / 3.0)  # what an answer of a mind that was changed since is worth: it tells nothing
+REPLIES = 10.0  # about as many replies a menu has: 7 if three are ranked, 13 if the best and worst of four are named
 
 # The kind of a comparison with a strength: 1 or -1, ten times the strength farther from 0 (1: a little, 2: a lot).
 GRADED = 10
@@ -107,16 +108,29 @@ def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
 
 
 @helper
+def replied(together: Any, share: Any, lapse: Any) -> Any:
+    """Return how likely a reply to a menu is, whose comparisons are meant with probability ``together`` if independent."""
+    return (1.0 - lapse) * together**share + lapse / REPLIES
+
+
+@helper
 def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: Any, traits: Any) -> Any:
     """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line.
 
-    Comparisons that one answer makes are not independent: each counts only for its share.
+    A reply to a menu makes several comparisons, which are not independent: its noise counts for the share of each, and a lapse
+    is one of the whole reply. Their shares are negative where the same reply goes on.
     """
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
-    product, logarithm = 1.0, 0.0
+    product, logarithm, together, several = 1.0, 0.0, 1.0, False
     for q in range(since, kinds.shape[0]):
-        chance = said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse)
-        product *= chance if shares[q] == 1.0 else chance ** shares[q]
+        several = several or shares[q] < 0.0
+        chance = said(slack[q] + t * slope[q], kinds[q], precision, noise, 0.0 if several else lapse)
+        if several:
+            together *= chance
+            if shares[q] < 0.0:
+                continue
+            chance, together, several = replied(together, shares[q], lapse), 1.0, False
+        product *= chance
         if product < TINY:
             product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
     for q in range(since, kinds.shape[0]):
@@ -306,10 +320,20 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
     count = kinds.shape[0]
     # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
-    so_far, largest = 0.0, 0.0
+    so_far, largest, together, several = 0.0, 0.0, 1.0, False
     for q in range(1, count):
-        so_far += shares[q - 1] * (GUESS - math.log(said(slack[q - 1], kinds[q - 1], precision, noise, lapse)))
-        slope[q] = change + math.log(shares[q]) + so_far
+        several = several or shares[q - 1] < 0.0
+        chance = said(slack[q - 1], kinds[q - 1], precision, noise, 0.0 if several else lapse)
+        slope[q] = -np.inf  # nobody changes their mind in the middle of a reply
+        if several:
+            together *= chance
+            if shares[q - 1] < 0.0:
+                continue
+            so_far -= math.log(REPLIES * replied(together, shares[q - 1], lapse))
+            together, several = 1.0, False
+        else:
+            so_far += GUESS - math.log(chance)
+        slope[q] = change + so_far
         largest = max(largest, slope[q])
     words, largest = 0.0, 0.0  # what was said before the change, either word would have been as likely
     for q in range(1, count):
@@ -326,8 +350,9 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
     for q in range(1, count):
         if left <= 0.0:
             break
-        left -= math.exp(slope[q] - largest)
-        found = q
+        if slope[q] > -np.inf:
+            left -= math.exp(slope[q] - largest)
+            found = q
     for q in range(count):
         slope[q] = 0.0
     return found

@@ -34,7 +34,7 @@ from tradeoff.kernels.layers import (
 from tradeoff.kernels.vector import at, broadcast, fma, lane_fma, load, put, store
 
 # A policy that reaches fewer states in a step is followed on one thread.
-WIDE_STATES = 20_000
+WIDE_STATES = 150_000
 # A stretch has this many states at most (as a power of two): 128 KiB of doubles.
 _STRETCH_BITS = 14
 
@@ -155,7 +155,8 @@ def forward_wide(
     bits = max(_STRETCH_BITS - 4, min(_STRETCH_BITS, (states // (4 * threads)).bit_length()))
     length = 1 << bits
     stretches = [(i, begin, min(states, begin + length)) for i, begin in enumerate(range(0, states, length))]
-    counts = np.empty((len(pieces), len(stretches)), np.int64)
+    # Wider than needed, so that no two threads write to the same cache line.
+    counts = np.zeros((len(pieces), len(stretches) + 16), np.int64)
     earned = np.zeros((1 + -(-states // SUM_STATES), objectives))  # the first row stays 0, which every sum begins with
     counter, sender = _count_sent(policy.itemsize), _send(min(objectives, HELD), policy.itemsize)
     receiver = _receive()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from weakref import WeakKeyDictionary
 
 from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.numbers import ROUNDING, chance
@@ -16,6 +20,7 @@ RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
 TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
+DECISIONS_KEPT = 200_000  # of the plans of a problem that were named last: about 60 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -76,7 +81,7 @@ def _split(line: str) -> tuple[str, str]:
 
 def plan_name(problem: Presentable, alternative: Alternative) -> str:
     """Return what a plan is called by itself: an item's name, or the first thing that is decided."""
-    return _named(problem, alternative.plan, _first(_decisions(problem, alternative.plan)))
+    return _named(problem, alternative.plan, _decisions(problem, alternative.plan).first)
 
 
 def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tuple[str, str]:
@@ -86,9 +91,8 @@ def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tu
     """
     plans = one.plan, other.plan
     decided = [_decisions(problem, plan) for plan in plans]
-    first = [_first(decisions) for decisions in decided]
-    names = [_named(problem, plan, begin) for plan, begin in zip(plans, first, strict=True)]
-    if names[0] == names[1] and all(decided):
+    names = [_named(problem, plan, does.first) for plan, does in zip(plans, decided, strict=True)]
+    if names[0] == names[1] and all(does.in_time for does in decided):
         names = [_named(problem, plan, text) for plan, text in zip(plans, _differing(problem, *decided), strict=True)]
     if names[0] == names[1]:
         names = _by_value(problem, one, other, names[0])
@@ -105,15 +109,46 @@ def _main(plan: Plan) -> tuple[float, Plan]:
     return max(inner, key=lambda part: (not isinstance(part[1], Nothing), part[0]))
 
 
-def _decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
-    """Return what a policy decides, in order of time; all that it does where there is never anything to decide."""
+@dataclass(frozen=True, eq=False)
+class _Decisions:
+    """What a policy decides, in order of time; all that it does where there is never anything to decide."""
+
+    in_time: tuple[Situation, ...] = ()
+
+    @property
+    def first(self) -> str:
+        return one_line(self.in_time[0].action) if self.in_time else ""
+
+    @cached_property
+    def at(self) -> dict[tuple[int, str], Situation]:
+        return {(one.step, one.state): one for one in self.in_time}
+
+    @cached_property
+    def likeliest(self) -> list[Situation]:
+        return sorted(self.in_time, key=lambda one: -one.probability)
+
+
+def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
+    """Return what a plan decides; it is worked out once, although a plan is named many times."""
     part = _main(plan)[1]
-    situations = () if isinstance(part, Item | Nothing) else problem.details(part).situations
-    return tuple(one for one in situations if one.free) or tuple(situations)
+    if isinstance(part, Item | Nothing):
+        return _Decisions()
+    with _lock:
+        kept = _decided.setdefault(problem, OrderedDict())
+        if part in kept:
+            kept.move_to_end(part)
+            return kept[part]
+    situations = problem.details(part).situations
+    found = _Decisions(tuple(one for one in situations if one.free) or tuple(situations))
+    with _lock:
+        kept[part] = found
+        while len(kept) > 1 and sum(len(one.in_time) for one in kept.values()) > DECISIONS_KEPT:
+            kept.popitem(last=False)
+    return found
 
 
-def _first(decisions: Sequence[Situation]) -> str:
-    return one_line(decisions[0].action) if decisions else ""
+_decided: WeakKeyDictionary[Presentable, OrderedDict[Plan, _Decisions]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def _named(problem: Presentable, plan: Plan, text: str) -> str:
@@ -131,14 +166,20 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
     return f"{text}, with a chance of {chance(share)}{otherwise}"
 
 
-def _differing(problem: Presentable, one: Sequence[Situation], other: Sequence[Situation]) -> list[str]:
+def _differing(problem: Presentable, one: _Decisions, other: _Decisions) -> list[str]:
     """Return names that tell two policies apart which begin with the same decision."""
-    there = {(s.step, s.state): s for s in other}
-    common = [(s, there[s.step, s.state]) for s in one if (s.step, s.state) in there]
-    apart = [pair for pair in common if pair[0].action != pair[1].action]
-    if not apart:
-        return [_first(one), _first(other)]
-    pair = max(apart, key=lambda both: (round(min(both[0].probability, both[1].probability), 9), -both[0].step))
+    pair, most = None, (-1.0, 0)  # the likeliest difference, the earliest of those
+    for mine in one.likeliest:
+        if round(mine.probability, 9) < most[0]:
+            break
+        theirs = other.at.get((mine.step, mine.state))
+        if theirs is None or theirs.action == mine.action:
+            continue
+        rank = round(min(mine.probability, theirs.probability), 9), -mine.step
+        if rank > most:
+            pair, most = (mine, theirs), rank
+    if pair is None:
+        return [one.first, other.first]
     sure = min(pair[0].probability, pair[1].probability) > 1 - ROUNDING
     where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
     return [one_line(side.action) if sure else f"{where}: {one_line(side.action)}" for side in pair]

@@ -160,6 +160,7 @@ def situations(following: Following, occupancy: Matrix, most: int = 5_000) -> tu
         above, tied = np.flatnonzero(values > border), np.flatnonzero(values == border)
         reached = reached[np.concatenate([above, tied[: most - len(above)]])]
     steps, states = np.divmod(reached, likely.shape[1])
+    names = {state: dynamics.states[state] for state in np.unique(states).tolist()}  # a name may be made on demand
     found: list[Situation] = []
     for step in np.unique(steps).tolist():
         here = states[steps == step]
@@ -168,11 +169,15 @@ def situations(following: Following, occupancy: Matrix, most: int = 5_000) -> tu
         rows, choices, chances = following.options(step, here)
         order = np.lexsort((-chances, rows))
         first = order[np.flatnonzero(np.diff(rows[order], prepend=-1))]
-        free = np.diff(layer.state_ptr)[here] > 1
-        for row, action in zip(rows[first].tolist(), layer.action[choices[first]].tolist(), strict=True):
-            state = int(here[row])
-            chance = float(likely[step, state])
-            found.append(Situation(step, dynamics.states[state], dynamics.actions[action], chance, bool(free[row])))
+        taken = here[rows[first]]
+        free = np.diff(layer.state_ptr)[taken] > 1
+        columns = (
+            [names[state] for state in taken.tolist()],
+            [dynamics.actions[action] for action in layer.action[choices[first]].tolist()],
+            likely[step, taken].tolist(),
+            free.tolist(),
+        )
+        found.extend(Situation(step, *row) for row in zip(*columns, strict=True))
     return tuple(found), complete
 
 

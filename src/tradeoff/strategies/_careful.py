@@ -31,6 +31,7 @@ from tradeoff.strategies.choosing import (
     value_of_asking,
 )
 from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.strategies.doubt import Doubt, Rival, most_of, sides_of
 from tradeoff.strategies.earlier import Prior, dirichlets_of
 from tradeoff.strategies.elicitation import (
     VERY_LIKELY,
@@ -57,6 +58,7 @@ LONGEST = 1.5
 # preferences are not linear are among them.
 VERY_LIKELY_IF_OPEN = 0.99
 MISFIT = 1.5  # nats: if the answers were less likely than they should have been by this factor, no weights explain them
+HARDLY = 0.5  # and if it is likelier than this that only the worst objective counts, none do either
 DOUBTFUL = 0.6  # an answer more likely wrong than this is set aside
 QUESTIONABLE = 0.15  # one more likely wrong than this may be asked again, the other way round
 REPEATED = 0.03  # and one more likely wrong than this, where a question is to confirm
@@ -64,7 +66,10 @@ LOOKED_UP = 100  # particles whose optimum is looked up before the asking may en
 ANYBODY = (
     1200  # particles before the first question, whose optima are all looked up: everybody after that finds them ready
 )
-NEARLY = 0.9  # among questions that tell nearly as much as the best, the easiest is asked
+# Among questions worth nearly as much as the best, one of few differing objectives is asked, and of these the clearest: people
+# err near ties. While the recommendation is still poor, what it gains by the best question is worth more than that.
+NEARLY = 0.9
+POOR = 0.03  # expected regret
 WORTHLESS = 0.01  # bits: nothing is left to learn
 ROBUST_RAYS = 40_000  # that all answers share for the bound with one more wrong; a second at 12 objectives
 # Questions to come, this one included: a line in the bits that are open about which recommendation is good enough, fitted
@@ -133,7 +138,8 @@ class InformationChooser:
                 return menu
         if not fresh.any() or learned[fresh].max() < WORTHLESS:
             return None
-        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=NEARLY)]
+        poor = regrets.mean(axis=0).min() > POOR
+        return pool.questions[easiest(scores, pool, belief, allowed=fresh, nearly=1.0 if poor else NEARLY)]
 
     def _menu(self, state: State, menus: Offer, learned: Vector, scores: Vector, least: float) -> Menu | None:
         """Return the menu that is worth most, unless a pair, which is worth ``least``, is worth nearly as much."""
@@ -221,14 +227,15 @@ class Careful:
         belief = Belief.prior(self.certifier.d, self.answering, self.seed, self.prior, ANYBODY)
         state = first_state(self.problem, self.certifier, belief, _least_expected_regret, ANYBODY)
         usual = USUAL_PER_OBJECTIVE * self.certifier.d + USUAL_PER_BIT * self._open_bits(state)
-        return replace(state, enough=LONGEST * usual)
+        rival = Rival.before_answers(self.certifier.d, PEOPLE, self.seed)
+        return replace(state, enough=LONGEST * usual, rival=rival)
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
-        belief = state.belief.given(
-            state.differences, state.kinds, len(state.said[-1][1]), state.shares, state.strengths
-        )
+        new = len(state.said[-1][1])
+        shares, owners = state.shares, state.owners
+        belief = state.belief.given(state.differences, state.kinds, new, shares, owners, state.strengths)
         consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
@@ -242,7 +249,7 @@ class Careful:
         in_row = PATIENCE if at_once else state.content_in_row + 1 if content >= CONFIDENCE else 0
         return replace(
             state, belief=belief, consistent=consistent, certificate=certificate, candidates=candidates,
-            content_in_row=in_row,
+            content_in_row=in_row, rival=_rival(state),
         )  # fmt: skip
 
     def reason_to_stop(self, state: State) -> Reason | None:
@@ -263,10 +270,16 @@ class Careful:
             state = replace(state, candidates=self.certifier.look_up(state.candidates, belief, LOOKED_UP))
         sure = VERY_LIKELY if state.content_in_row else VERY_LIKELY_IF_OPEN
         made = recommendation(self.problem, self.certifier, state, belief, self.chooser.target, reason, complete, sure)
-        if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT:  # then the belief is about nobody
+        assert state.rival is not None
+        feared = state.rival.doubt(state.candidates.gains, state.certificate.number)
+        mine = belief.regrets(state.candidates, self.certifier.slack)[:, state.certificate.number]
+        likely = feared.mean(mine, feared.regrets)
+        made = replace(made, likely_regret=likely, likely_worst=max(feared.quantile(mine, sure), likely))
+        # Then the belief is about nobody, or the person is more likely somebody whom no weights describe.
+        if belief.surprise(state.differences, state.kinds, state.shares) > MISFIT or feared.share > HARDLY:
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
-            made = replace(made, reason=self._what_holds(state, made, reason))
+            made = replace(made, reason=self._what_holds(state, made, reason, feared))
         doubtful = sorted(given.ordinal for i, given in enumerate(state.answers) if i not in trusted)
         made = replace(made, doubtful=tuple(doubtful), expected_left=0.0 if complete else self._expected_left(state))
         if not complete:  # on the way, where one bound per answer would take too long
@@ -287,7 +300,7 @@ class Careful:
         least, per_bit = LEFT[self.chooser.questions]
         return float(min(least + per_bit * self._open_bits(state), most))
 
-    def _what_holds(self, state: State, made: Recommendation, reason: Reason) -> Reason:
+    def _what_holds(self, state: State, made: Recommendation, reason: Reason, feared: Doubt) -> Reason:
         """Return what can be said of the recommendation: something very likely, or probable, or else why the asking ended."""
         target, number, slack, belief = (
             self.chooser.target,
@@ -301,19 +314,23 @@ class Careful:
             return Reason.VERY_LIKELY_WITHIN
         within = belief.regrets(state.candidates, slack)[:, number] <= target
         unnoticed = belief.unnoticed(state.candidates, number, slack)
-        for enough, said, holds in (
-            (VERY_LIKELY, Reason.VERY_LIKELY_UNNOTICED, unnoticed),
-            (VERY_LIKELY, Reason.VERY_LIKELY_EITHER, within | unnoticed),
-            (CONFIDENCE, Reason.PROBABLY_WITHIN, within),
-            (CONFIDENCE, Reason.PROBABLY_UNNOTICED, unnoticed),
-            (CONFIDENCE, Reason.PROBABLY_EITHER, within | unnoticed),
+        for_worst = feared.regrets <= target
+        share_within = feared.mean(within, for_worst)
+        share_unnoticed = feared.mean(unnoticed, feared.unnoticed)
+        share_either = feared.mean(within | unnoticed, for_worst | feared.unnoticed)
+        for enough, said, share in (
+            (VERY_LIKELY, Reason.VERY_LIKELY_UNNOTICED, share_unnoticed),
+            (VERY_LIKELY, Reason.VERY_LIKELY_EITHER, share_either),
+            (CONFIDENCE, Reason.PROBABLY_WITHIN, share_within),
+            (CONFIDENCE, Reason.PROBABLY_UNNOTICED, share_unnoticed),
+            (CONFIDENCE, Reason.PROBABLY_EITHER, share_either),
         ):
-            if holds.mean() >= enough:
+            if share >= enough:
                 return said
         if reason is Reason.NOT_SURER:
             return reason
         # It was content among the candidates known then, and without the slack of the problem's own solutions.
-        return Reason.PROBABLY_EITHER if (within | unnoticed).mean() > 0.5 else Reason.INEXACT
+        return Reason.PROBABLY_EITHER if share_either > 0.5 else Reason.INEXACT
 
 
 def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
@@ -323,6 +340,16 @@ def _least_expected_regret(belief: Belief, candidates: Candidates) -> int:
 def _share_content(belief: Belief, candidates: Candidates, target: float, number: int) -> float:
     """Return the share of the belief that would be content with a candidate."""
     return float(belief.content(candidates, target)[:, number].mean())
+
+
+def _rival(state: State) -> Rival:
+    """Return those who look at their worst objective, after the newest answer; the state has the belief from before it."""
+    assert state.rival is not None
+    new = len(state.said[-1][1])
+    predicted = state.belief.chance(state.differences[-new:], state.kinds[-new:], state.shares[-new:])
+    given = [(one.question, one.answer) for one in state.answers]
+    sides = sides_of(given, [differences for differences, _ in state.said], state.candidates.relevant)
+    return state.rival.given(sides, state.kinds, state.shares, new, predicted, most_of(state.candidates.gains))
 
 
 def _trusted(state: State, wrong: Vector) -> ConsistentSet:

@@ -66,21 +66,17 @@ class Belief:
         return Particles(self.weights, self.precision, self.noise, self.lapse, self.since, self.much)
 
     def given(
-        self,
-        differences: Matrix,
-        kinds: NDArray[np.int64],
-        new: int = 1,
-        shares: Vector | None = None,
-        strengths: NDArray[np.int64] | None = None,
-    ) -> Belief:
+        self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1, shares: Vector | None = None,
+        replies: NDArray[np.int64] | None = None, strengths: NDArray[np.int64] | None = None,
+    ) -> Belief:  # fmt: skip
         """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last.
 
-        ``shares`` and ``strengths`` are as ``posterior_particles`` takes them.
+        ``shares``, ``replies`` and ``strengths`` are as ``posterior_particles`` takes them.
         """
         random = deepcopy(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
-            prior=self.mixture, shares=shares, strengths=strengths,
+            prior=self.mixture, shares=shares, replies=replies, strengths=strengths,
         )  # fmt: skip
         return Belief(*moved, self.answering, self.mixture, random)
 
@@ -119,6 +115,11 @@ class Belief:
         """Return for each comparison how likely it is not what the person means."""
         result: Vector = 1 - consistent(self.weights, self.precision, differences, kinds).mean(axis=0)
         return result
+
+    def chance(self, differences: Matrix, kinds: NDArray[np.int64], shares: Vector) -> float:
+        """Return the logarithm of how likely the belief thinks an answer that makes these comparisons."""
+        each = log_likelihood(self.particles, differences, kinds) @ shares
+        return float(np.logaddexp.reduce(each) - np.log(len(each)))
 
     def surprise(self, differences: Matrix, kinds: NDArray[np.int64], shares: Vector | float = 1.0) -> float:
         """Return by how many nats the answers were less likely than answers of such people are on average.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, Occasion, comparisons
+from tradeoff.menus import AnyAnswer, Occasion, comparisons, share_of_each
 from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.basis import bases_of
@@ -51,13 +51,17 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, see
     d = len(relevant)
     clouds: list[Matrix] = []
     for number, records in enumerate(interviews):
-        said = [comparisons(question, reply) for _, question, reply in records if reply is not None]
+        said = [(question, *comparisons(question, reply)) for _, question, reply in records if reply is not None]
         if not said:
             continue
-        differences = np.concatenate([one[0] for one in said])[:, relevant]
-        kinds = np.concatenate([one[1] for one in said])
+        differences = np.concatenate([one for _, one, _ in said])[:, relevant]
+        kinds = np.concatenate([one for _, _, one in said])
+        shares = np.concatenate([np.full(len(one), share_of_each(question, len(one))) for question, _, one in said])
         rng = np.random.default_rng([seed, number])
-        found = posterior_particles(differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE)
+        replies = np.repeat(np.arange(len(said)), [len(one) for _, _, one in said])
+        found = posterior_particles(
+            differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE, shares=shares, replies=replies
+        )
         clouds.append(np.log(found.weights))
     mixture = _fitted(np.array(clouds), d, seed) if clouds else Dirichlets.usual(d)
     everything = np.ones((len(mixture.shares), len(problem.objectives)))

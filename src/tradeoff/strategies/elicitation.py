@@ -15,11 +15,11 @@ from tradeoff.errors import ArgumentError
 from tradeoff.menus import (
     AnyAnswer,
     AnyQuestion,
-    Menu,
     Occasion,
     comparisons,
     members,
     plain,
+    share_of_each,
     strength_of,
     strengths,
 )
@@ -31,6 +31,7 @@ from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
 from tradeoff.strategies.certifier import Certificate, Certifier
 from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
+from tradeoff.strategies.doubt import Rival
 from tradeoff.strategies.sampling import consistent
 
 # Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
@@ -71,6 +72,7 @@ class State:
     certificate: Certificate
     enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
+    rival: Rival | None = None  # what else the person may be than somebody who weighs objectives
 
     @cached_property
     def said(self) -> list[tuple[Matrix, NDArray[np.int64]]]:
@@ -96,16 +98,10 @@ class State:
 
     @cached_property
     def shares(self) -> Vector:
-        """For how much each comparison counts in the belief: who chooses among n feels only n - 1 differences.
-
-        With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as
-        independent, they would make the belief too sure.
-        """
-        found = [np.ones(0)]
-        for given, (_, kinds) in zip(self.answers, self.said, strict=True):
-            felt = len(given.question.alternatives) - 1 if isinstance(given.question, Menu) else len(kinds)
-            found.append(np.full(len(kinds), min(1.0, felt / max(1, len(kinds)))))
-        return np.concatenate(found)
+        """For how much each comparison counts in the belief."""
+        counted = zip(self.answers, self.said, strict=True)
+        found = (np.full(len(kinds), share_of_each(given.question, len(kinds))) for given, (_, kinds) in counted)
+        return np.concatenate([np.ones(0), *found])
 
     @cached_property
     def strengths(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, GRADED, mover
+from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, GRADED, REPLIES, mover
 from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
 from tradeoff.model import frozen_array
 from tradeoff.strategies.polytope import checked_answers
@@ -161,7 +161,8 @@ def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLik
     likelihood = np.where(
         kind == NOT_WORSE, (1 + placed) / 2, np.choose(np.where(kind == NOT_WORSE, 0, 1 - kind), said)
     )
-    result: Matrix = np.log(likelihood)
+    with np.errstate(divide="ignore"):  # without lapses, some answers are never given
+        result: Matrix = np.log(likelihood)
     return result
 
 
@@ -193,6 +194,7 @@ def posterior_particles(
     answering: Answering = SLIPS,
     prior: Dirichlets | None = None,
     shares: ArrayLike | None = None,
+    replies: ArrayLike | None = None,
     strengths: ArrayLike | None = None,
     moves: int = 8,
 ) -> Particles:
@@ -202,9 +204,10 @@ def posterior_particles(
     new answers cost anything. For each new answer particles are drawn again in proportion to its likelihood and then take
     ``moves`` rounds (half as many for all but the last). A round is two slice-sampling moves along the difference of two other
     particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
-    each leaves the posterior as it is, so more rounds only mean more independent particles. ``shares`` says for how much each
-    comparison counts, where one answer makes several that are not independent; by default each is an answer. ``strengths``
-    says by how much one was said to be better (``menus.strengths``); by default nothing was said.
+    each leaves the posterior as it is, so more rounds only mean more independent particles. ``shares`` says for how much the
+    noise of each comparison counts, where one answer makes several that are not independent, and ``replies`` the number of the
+    answer that each belongs to; by default each is an answer. ``strengths`` says by how much one was said to be better
+    (``menus.strengths``); by default nothing was said.
 
     >>> rng = np.random.default_rng(0)
     >>> found = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
@@ -213,7 +216,8 @@ def posterior_particles(
     """
     difference, kind = checked_answers(differences, kinds)
     d = difference.shape[1]
-    counts = np.ones(len(kind)) if shares is None else np.asarray(shares, np.float64)
+    last = _last_of_each(replies, len(kind))
+    counts = np.where(last, 1.0, -1.0) * (1.0 if shares is None else np.asarray(shares, np.float64))
     how_much = np.full(len(kind), UNSAID) if strengths is None else _checked_strengths(strengths, kind)
     graded = kind * (1 + GRADED * how_much)
     if n < 4:
@@ -237,14 +241,14 @@ def posterior_particles(
         since = np.array(start.since)[picked]
     coefficients, powers = prior.terms()
     change = log(answering.change) if answering.change > 0 else -inf
-    for count in range(seen + 1, len(kind) + 1):
-        now = _particles(weights, traits, since)
-        newest = log_likelihood(now, difference[count - 1 : count], kind[count - 1 : count])[:, 0]
-        likelihood = np.exp(newest * counts[count - 1])
-        if how_much[count - 1]:
-            new = slice(count - 1, count)
-            likelihood *= np.exp(log_words(now, difference[new], kind[new], how_much[new])[:, 0])
-        likelihood = np.cumsum(likelihood)
+    for count in (np.flatnonzero(last) + 1).tolist():
+        if count <= seen:
+            continue
+        now, new = _particles(weights, traits, since), slice(seen, count)
+        newest = _reply(now, difference[new], kind[new], counts[new])
+        if how_much[new].any():
+            newest = newest * np.exp(log_words(now, difference[new], kind[new], how_much[new]).sum(axis=1))
+        likelihood, seen = np.cumsum(newest), count
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
         others, other_traits = weights[drawn], traits[drawn]
@@ -255,6 +259,22 @@ def posterior_particles(
             moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return _particles(weights, traits, since)
+
+
+def _last_of_each(replies: ArrayLike | None, count: int) -> NDArray[np.bool_]:
+    """Return which comparisons are the last of their answer; without ``replies`` each is an answer of its own."""
+    number = np.arange(count) if replies is None else np.asarray(replies)
+    return np.append(number[1:] != number[:-1], True)[:count]
+
+
+def _reply(particles: Particles, differences: Matrix, kinds: NDArray[np.int64], shares: Vector) -> Vector:
+    """Return how likely each particle gives one answer, which makes one comparison or several, as the kernel reckons it."""
+    if len(kinds) == 1:
+        single: Vector = np.exp(log_likelihood(particles, differences, kinds)[:, 0])
+        return single
+    meant = log_likelihood(particles._replace(lapse=np.zeros(len(particles.lapse))), differences, kinds)
+    together: Vector = np.exp(meant.sum(axis=1) * shares[-1])
+    return (1 - particles.lapse) * together + particles.lapse / REPLIES
 
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:

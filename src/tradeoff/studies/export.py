@@ -41,6 +41,8 @@ events.jsonl       every event of every person, in order, with their number: Int
 study.json         strategy, settings, texts and seed
 problem.npz        the problem: tradeoff.load("problem.npz")
 """
+COMPILED = """compiled.npz       the compiled problem, which interviews are about whose header names {fingerprint}
+"""
 
 
 def folded(problem: AnyProblem, logs: Mapping[str, Log]) -> tuple[dict[int, LogState], dict[int, str]]:
@@ -221,23 +223,30 @@ def columns_of(problem: AnyProblem, most: int = 2, strengths: bool = False) -> t
 
 
 def files_of(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Log], format: Format
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], format: Format, coverage: AnyProblem | None = None
 ) -> dict[str, Callable[[], bytes]]:
-    """Return the files of an export by name; calling one returns its content."""
+    """Return the files of an export by name; calling one returns its content.
+
+    ``coverage`` is what some of the interviews are about, if the study was compiled while it was served.
+    """
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
     most, strengths = largest_question(study), bool(study.settings.get("strengths"))
     answers, participants = columns_of(problem, most, strengths)
+    readme = README.format(name=study.name, format=format)
     public = {key: value for key, value in asdict(study).items() if key != "admin"}
     files: dict[str, Callable[[], bytes]] = {
         f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most, strengths), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
         "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),
-        "README.txt": lambda: (README.format(name=study.name, format=format) + missing_lines(problem, logs)).encode(),
+        "README.txt": lambda: (readme + missing_lines(problem, logs)).encode(),
     }
     if problem.storable:
         files["problem.npz"] = lambda: problem_bytes(problem)
+    if coverage is not None and problem.storable:
+        files["compiled.npz"] = lambda: problem_bytes(coverage)
+        readme += COMPILED.format(fingerprint=coverage.fingerprint)
     return files
 
 
@@ -257,10 +266,11 @@ def zip_bytes(files: Mapping[str, Callable[[], bytes]]) -> bytes:
 
 
 def export(
-    study: Study, problem: AnyProblem, logs: Mapping[str, Log], path: Path, format: Format = "csv"
-) -> list[Path]:
+    study: Study, problem: AnyProblem, logs: Mapping[str, Log], path: Path, format: Format = "csv",
+    coverage: AnyProblem | None = None,
+) -> list[Path]:  # fmt: skip
     """Write a study's data to one .zip file or into a folder, and return the paths; nothing is overwritten."""
-    files = files_of(study, problem, logs, format)
+    files = files_of(study, problem, logs, format, coverage)
     try:
         if path.suffix.lower() == ".zip":
             data = zip_bytes(files)

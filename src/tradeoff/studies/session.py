@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tradeoff.errors import ArgumentError, TradeoffError
 from tradeoff.interview import Clock, Interview, Record, wall_clock
@@ -34,6 +34,9 @@ from tradeoff.menus import Choice, Menu, Occasion, Statement, plain
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.studies.checks import dominated_pair
+
+if TYPE_CHECKING:
+    from tradeoff.sources import AnyProblem
 
 DOMINATED_AFTER = 3  # answers
 
@@ -219,6 +222,11 @@ class Session:
         self.keep()
 
     # --- looking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> AnyProblem:
+        """What the interview is about: the study's problem, or a coverage of it."""
+        return cast("AnyProblem", self.interview.problem)
 
     @property
     def events(self) -> list[Event]:

@@ -20,6 +20,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.log import ACTIONS, Event, Reply
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
+from tradeoff.studies.compiled import kept
 from tradeoff.studies.computing import BusyError, ComputeQueue
 from tradeoff.studies.session import Session, TurnError, nowhere
 from tradeoff.studies.study import Study, new_token
@@ -53,6 +54,9 @@ class Sessions:
         self, study: Study, problem: AnyProblem, store: Store, *, live: int = LIVE, queue: ComputeQueue | None = None
     ) -> None:
         self.study, self.problem, self.store = study, problem, store
+        self.begins_with = problem  # what new interviews are about: the problem, or a coverage of it
+        self.compiling = ""  # what is to be said of that
+        self._problems = {problem.fingerprint: problem}  # what interviews may be about
         self.queue = queue or ComputeQueue()
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
@@ -69,7 +73,8 @@ class Sessions:
     def _new(self, caller: Hashable, *, ask: bool) -> str:
         token, settings = new_token(), self.study.interview_settings()
         with self.queue.slot(caller or token):
-            session = Session.begin(self.problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
+            problem = self.begins_with
+            session = Session.begin(problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
             if ask:
                 session.ask()
         self.store.create(self.study.name, token, session.events)
@@ -187,6 +192,20 @@ class Sessions:
         """Take back the last answer, or the one with this number; this is durable when it returns."""
         self.do(token, lambda session: session.undo(number, turn=turn))
 
+    def begin_with(self, coverage: AnyProblem) -> None:
+        """Let new interviews be about the study's coverage; those that have begun stay with what they began with."""
+        self._problems[coverage.fingerprint] = coverage
+        self.begins_with = coverage
+
+    def _problem_of(self, events: list[Event]) -> AnyProblem:
+        """Return what an interview is about: the problem, or the coverage that this or another process has found."""
+        about = events[0].get("problem") if events else None
+        if about not in self._problems:
+            coverage = kept(self.store, self.study, self.problem)
+            if coverage is not None:
+                self._problems[coverage.fingerprint] = coverage
+        return self._problems.get(str(about), self.problem)  # where it is about neither, resuming says so
+
     def _entry(self, token: str) -> _Live:
         with self._lock:
             entry = self._live.setdefault(token, _Live(token))
@@ -215,7 +234,7 @@ class Sessions:
                 with self._lock:
                     self._live.pop(entry.token, None)  # guessed tokens must not fill the memory
                 raise
-            entry.session = Session.resume(self.problem, events, checks=self.study.checks)
+            entry.session = Session.resume(self._problem_of(events), events, checks=self.study.checks)
             entry.stored = len(events)
         elif self.store.shared:
             new = self.store.read(self.study.name, entry.token, after=entry.stored)

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,8 @@ class ListenOptions:
     browser: bool
     limits: tuple[str, ...] = ()
     visitor_header: str | None = None
+    drain: float = 0.0  # seconds for which it goes on after SIGTERM
+    compiles: bool | None = None  # None: where it pays
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
@@ -106,17 +109,22 @@ def listen_options(command: Command) -> Command:
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
     @click.option("--visitor-header", metavar="NAME",
                   help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
+    @click.option("--drain", default=0.0, show_default=True, type=click.FloatRange(0, 3600), metavar="SECONDS",
+                  help="How long to go on after SIGTERM, while /healthz says that it shuts down.")  # fmt: skip
+    @click.option("--compile/--no-compile", "compiles", default=None,
+                  help="Solve the model once for everybody, in the background (the default for large models).")  # fmt: skip
     @click.option(
         "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
     )
     @functools.wraps(command)
     def run(
         host: str, port: int, hosts: tuple[str, ...], workers: int, visitor_limits: tuple[str, ...],
-        visitor_header: str | None, browser: bool | None, **arguments: Any,
+        visitor_header: str | None, drain: float, compiles: bool | None, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
         return command(
-            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header), **arguments
+            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header, drain, compiles),
+            **arguments,
         )
 
     return run  # type: ignore[return-value]
@@ -219,45 +227,95 @@ def run(
 ) -> None:
     """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
     from tradeoff.apps.cli.output import working
-    from tradeoff.apps.web.server import Workers, check_port
+    from tradeoff.apps.web.server import Compiler, Leave, Workers, check_port
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
+    from tradeoff.studies.compiled import can_compile, kept
 
     if listen.workers > 1 and not store.shared:
         raise ArgumentError(
             f"--workers {listen.workers} needs a store that several processes can write to, such as PostgreSQL; "
             f"{without_password(address)} takes one worker"
         )
+    if listen.compiles and not can_compile(problem):
+        raise ArgumentError(
+            "--compile is for Markov decision processes with several objectives that can be changed, read from their model "
+            "and without limits; leave it out"
+        )
     addresses = listen.addresses()
     port = check_port(addresses, listen.port)
+    leaving = threading.Event()
     with working("Getting ready ..."):
-        app = application(store, study, problem, listen)
+        app = application(store, study, problem, listen, leaving)
     workers = Workers(work, (address, study.name, source, listen, port), listen.workers - 1)
+    compiler = None
+    if compiled(listen, study, problem) and kept(store, study, problem) is None:
+        compiler = Compiler(store, study, problem_again, (address, study.name, source), say)
+
+    def ready() -> None:
+        announce(listen, port, study, address, show_secret)
+        if compiler is not None:
+            compiler.start()
+
     try:
-        serve_app(app, addresses, port, ready=lambda: announce(listen, port, study, address, show_secret))
+        serve_app(app, addresses, port, ready=ready, leave=Leave(leaving, listen.drain, workers.leave))
     finally:
         workers.stop()
+        if compiler is not None:
+            compiler.stop()
     click.echo("\nStopped. Everything is saved; the same command continues.", err=True)
 
 
-def application(store: Store, study: Study, problem: AnyProblem, listen: ListenOptions) -> ASGIApp:
+def application(
+    store: Store, study: Study, problem: AnyProblem, listen: ListenOptions, leaving: threading.Event
+) -> ASGIApp:
     """Return the application that these options ask for."""
     from tradeoff.apps.web.server import application
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    return application(study, problem, store, listen.hosts, listen.limits, listen.visitor_header)
+    return application(
+        study, problem, store, listen.hosts, listen.limits, listen.visitor_header, leaving,
+        compiled(listen, study, problem),
+    )  # fmt: skip
+
+
+def compiled(listen: ListenOptions, study: Study, problem: AnyProblem) -> bool:
+    """Return whether interviews are to begin with a coverage: as the options say, or where that pays."""
+    from tradeoff.studies.compiled import worth_compiling
+
+    return worth_compiling(study, problem) if listen.compiles is None else listen.compiles
+
+
+def say(line: str) -> None:
+    """Print a line at once, also where the output is kept in a file."""
+    click.echo(line)
+    sys.stdout.flush()
+
+
+def problem_again(address: str, name: str, source: Source | None) -> AnyProblem:
+    """Return the problem of a study in a further process."""
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Study
+
+    if source is not None:
+        return source.read()
+    with open_store(address, write=False) as store:
+        return Study.problem_of(store, name)
 
 
 def work(address: str, name: str, source: Source | None, listen: ListenOptions, port: int) -> None:
     """Serve in a further process."""
+    from tradeoff.apps.web.server import Leave
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
 
+    leaving = threading.Event()
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        serve_app(application(store, study, problem, listen), listen.addresses(), port)
+        app = application(store, study, problem, listen, leaving)
+        serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
 
 
 def announce(listen: ListenOptions, port: int, study: Study, store: str, show_secret: bool) -> None:

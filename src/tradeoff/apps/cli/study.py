@@ -242,6 +242,7 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, so
     from tradeoff.apps.cli.output import emit, working
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
+    from tradeoff.studies.compiled import kept
     from tradeoff.studies.export import export as write
     from tradeoff.studies.export import unreadable
 
@@ -250,7 +251,7 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, so
         made = Study.read(opened, name)
         problem = Study.problem_of(opened, name, named)
         logs = opened.logs(name)
-        written = write(made, problem, logs, out or Path(f"{name}.zip"), kind)
+        written = write(made, problem, logs, out or Path(f"{name}.zip"), kind, kept(opened, made, problem))
         damaged = damage_lines(name, unreadable(problem, logs))
     if as_json:
         emit({"people": len(logs) - len(damaged), "written": [str(path) for path in written]})

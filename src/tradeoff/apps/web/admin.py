@@ -18,6 +18,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.presentation.groups import choices_of, group_words
 from tradeoff.sources import AnyProblem
 from tradeoff.studies import Sessions
+from tradeoff.studies.compiled import kept
 from tradeoff.studies.export import FORMATS, Format, files_of, zip_bytes
 from tradeoff.studies.together import finished_people
 
@@ -137,7 +138,8 @@ def together_page(sessions: Sessions, problem: AnyProblem) -> str:
 
 
 def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
-    return zip_bytes(files_of(sessions.study, problem, sessions.store.logs(sessions.study.name), format))
+    store, study = sessions.store, sessions.study
+    return zip_bytes(files_of(study, problem, store.logs(study.name), format, kept(store, study, problem)))
 
 
 def checked(request: Request) -> tuple[Sessions, AnyProblem]:

@@ -21,7 +21,6 @@ from tradeoff.menus import STRENGTHS, Choice, Graded, plain
 from tradeoff.model import Answer
 from tradeoff.presentation.data import recommendation_data, shown_data
 from tradeoff.presentation.decision_data import ranking_data, rival_data
-from tradeoff.sources import AnyProblem
 from tradeoff.studies import Session, Sessions
 
 LARGEST_TURN = 10**9
@@ -29,13 +28,13 @@ LARGEST_TURN = 10**9
 
 async def begin(request: Request) -> Response:
     """Begin an interview."""
-    sessions, problem = _sessions(request), request.app.state.problem
+    sessions = _sessions(request)
     if not sessions.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
     await _body(request, {})
 
     token = await threads.begin(sessions, request.scope.get("visitor"))
-    data = await visit(sessions, token, lambda session: state_data(problem, session))
+    data = await visit(sessions, token, state_data)
     return JSONResponse({"id": token, **data}, 201)
 
 
@@ -123,21 +122,18 @@ async def undo(request: Request) -> Response:
 
 async def recommendation(request: Request) -> Response:
     """Send the current recommendation."""
-    problem = request.app.state.problem
-
     found = await visit(
         _sessions(request), request.path_params["id"],
-        lambda session: recommended_data(problem, session), caller=request.scope.get("visitor"),
+        recommended_data, caller=request.scope.get("visitor"),
     )  # fmt: skip
     return JSONResponse(found)
 
 
 async def ranking(request: Request) -> Response:
     """Send the best few, and what each wins and loses against the first."""
-    problem = request.app.state.problem
 
     def make(session: Session) -> dict[str, Any]:
-        return ranking_data(problem, session.interview, ranking_for(problem, session.interview))
+        return ranking_data(session.problem, session.interview, ranking_for(session.problem, session.interview))
 
     found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
     return JSONResponse(found)
@@ -145,17 +141,17 @@ async def ranking(request: Request) -> Response:
 
 async def why_not(request: Request) -> Response:
     """Send why something is not what is recommended."""
-    problem, name = request.app.state.problem, request.query_params.get("name", "")
+    name = request.query_params.get("name", "")
     if not 0 < len(name) <= LONGEST:
         raise HTTPException(
             422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters"
         )
 
     def make(session: Session) -> dict[str, Any]:
-        ranked = ranking_for(problem, session.interview)
+        ranked = ranking_for(session.problem, session.interview)
         with session.interview.thinking():
             rival = reason_why_not(session.interview, name, ranked)
-            return rival_data(problem, session.interview, rival, ranked)
+            return rival_data(session.problem, session.interview, rival, ranked)
 
     try:
         found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
@@ -170,9 +166,8 @@ async def openapi(request: Request) -> Response:
 
 
 async def _next_question(request: Request) -> Response:
-    problem = request.app.state.problem
     data = await visit(
-        _sessions(request), request.path_params["id"], lambda session: state_data(problem, session),
+        _sessions(request), request.path_params["id"], state_data,
         caller=request.scope.get("visitor"),
     )  # fmt: skip
     return JSONResponse(data)
@@ -181,7 +176,7 @@ async def _next_question(request: Request) -> Response:
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+def state_data(session: Session) -> dict[str, Any]:
     """Return the state of an interview: the question to be answered, or that there is none."""
     asked = session.ask()
     return {
@@ -189,15 +184,15 @@ def state_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
         "turn": session.turn,
         "answered": session.answered,
         "at_most": session.at_most,
-        "question": None if asked is None else shown_data(problem, asked),
+        "question": None if asked is None else shown_data(session.problem, asked),
         **({"strengths": list(STRENGTHS)} if session.state.strengths else {}),
     }
 
 
-def recommended_data(problem: AnyProblem, session: Session) -> dict[str, Any]:
+def recommended_data(session: Session) -> dict[str, Any]:
     """Return the current recommendation."""
     conflicts = [number for number, _, _ in session.interview.conflicts()]
-    return recommendation_data(problem, session.recommendation, session.finished, conflicts)
+    return recommendation_data(session.problem, session.recommendation, session.finished, conflicts)
 
 
 # --- reading what was sent -------------------------------------------------------------------------------------------

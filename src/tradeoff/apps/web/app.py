@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -35,8 +36,12 @@ def make_app(
     hosts: Iterable[str] = LOOPBACK,
     limits: Limits | None = None,
     visitor_header: str | None = None,
+    leaving: threading.Event | None = None,
 ) -> ASGIApp:
-    """Return the application for one study: the guard, then the limits, then the routes."""
+    """Return the application for one study: the guard, then the limits, then the routes.
+
+    Once ``leaving`` is set, the health page says that the server is shutting down.
+    """
     app = Starlette(
         routes=[
             *pages.routes,
@@ -61,6 +66,7 @@ def make_app(
     )
     app.router.redirect_slashes = False
     app.state.sessions, app.state.problem = sessions, problem
+    app.state.leaving = leaving or threading.Event()
     app.state.overview = admin.Overview(sessions, problem)
     app.state.metrics = counted = health.Metrics(app)
     return Guard(Limiter(counted, limits or Limits(), visitor_header, refuse=_refused), hosts)

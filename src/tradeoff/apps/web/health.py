@@ -117,13 +117,15 @@ def _memory() -> list[tuple[Mapping[str, object], float]]:
 
 
 async def healthz(request: Request) -> Response:
-    """Say whether the server and its store work: 200 or 503."""
+    """Say whether the server takes visitors and its store works: 200 or 503."""
     sessions: Sessions = request.app.state.sessions
+    if request.app.state.leaving.is_set():
+        return PlainTextResponse("shutting down\n", 503)
     try:
         await aside(sessions.store.names, FOLDER)
     except StoreError:
         return PlainTextResponse("the store cannot be read\n", 503)
-    return PlainTextResponse("ok\n")
+    return PlainTextResponse("ok\n" + (f"{sessions.compiling}\n" if sessions.compiling else ""))
 
 
 async def metrics(request: Request) -> Response:

@@ -84,8 +84,8 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     }
     with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
         if isinstance(asked, MenuPrompt):
-            return views.render("menu.html", **views.menu_view(sessions.problem, asked, **known))
-        view = views.question_view(sessions.problem, asked.a, asked.b, again=asked.again, **known)
+            return views.render("menu.html", **views.menu_view(session.problem, asked, **known))
+        view = views.question_view(session.problem, asked.a, asked.b, again=asked.again, **known)
     return views.render("question.html", **view)
 
 
@@ -94,7 +94,7 @@ def _drawn(sessions: Sessions, session: Session) -> bool:
     if not session.ready:
         return False
     asked = session.next()
-    return asked is None or views.drawn_before(sessions.problem, asked, _picture(sessions))
+    return asked is None or views.drawn_before(session.problem, asked, _picture(sessions))
 
 
 async def answer(request: Request) -> Response:
@@ -189,10 +189,10 @@ def _result_page(
     found, history = session.recommendation, session.history()
     resolved = found.complete  # a strategy that allows for slips has dealt with contradictions
     conflicts = [] if resolved else [number for number, _, _ in session.interview.conflicts()]
-    drawn = views.result_drawn_before(sessions.problem, found)
+    drawn = views.result_drawn_before(session.problem, found)
     with contextlib.nullcontext() if drawn else session.interview.thinking():
         view = views.result_view(
-            sessions.problem,
+            session.problem,
             found,
             finished=session.finished,
             links=_links(sessions, token),
@@ -200,7 +200,7 @@ def _result_page(
             conflicts=conflicts,
             texts=sessions.study.texts,
             notice=notice,
-            decision=decision(sessions.problem, session.interview, query, shared),
+            decision=decision(session.problem, session.interview, query, shared),
         )
     return views.render("result.html", **view)
 

@@ -16,11 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 
 from starlette.types import ASGIApp
 
 from tradeoff.apps.web.app import make_app
+from tradeoff.apps.web.compiling import Compiler, begin_with_kept, follow
 from tradeoff.apps.web.limits import Limits
 from tradeoff.apps.web.pages import warm_up
 from tradeoff.apps.web.security import LOOPBACK
@@ -28,6 +30,10 @@ from tradeoff.errors import ArgumentError, TradeoffError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import Store
 from tradeoff.studies import Sessions, Study
+
+__all__ = [
+    "Compiler", "Leave", "Workers", "application", "check_limits", "check_port", "resolve", "serve",
+]  # fmt: skip
 
 HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
 LARGEST_HEAD = 32 << 10  # bytes of a request's head
@@ -51,17 +57,24 @@ def application(
     hosts: tuple[str, ...] = (),
     limits: tuple[str, ...] = (),
     visitor_header: str | None = None,
+    leaving: threading.Event | None = None,
+    compiled: bool = False,
 ) -> ASGIApp:
     """Return the application, warmed up, so that the first person does not wait for the compiler.
 
-    ``hosts`` are the names under which other machines know this one.
+    ``hosts`` are the names under which other machines know this one. With ``compiled``, interviews begin with a coverage of
+    the problem as soon as one is kept beside the study.
     """
     problem.threads = 1  # many people are served at once: one core each
-    warm_up(study, problem)
+    sessions = Sessions(study, problem, store)
+    if not (compiled and begin_with_kept(sessions)):
+        warm_up(study, problem)
+        if compiled:
+            follow(sessions)
     keep_collections_short()
     return make_app(
-        Sessions(study, problem, store), problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits),
-        visitor_header=visitor_header,
+        sessions, problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits), visitor_header=visitor_header,
+        leaving=leaving,
     )  # fmt: skip
 
 
@@ -160,12 +173,28 @@ def open_more_files() -> int:
     return CONNECTIONS if soft == unlimited else max(64, min(CONNECTIONS, soft - OTHER_FILES))
 
 
-def serve(app: ASGIApp, addresses: Sequence[str], port: int, *, ready: Callable[[], None] = lambda: None) -> None:
+@dataclass(frozen=True, eq=False)
+class Leave:
+    """How a server ends that is told to by SIGTERM: it says so on its health page, goes on for a while, and stops."""
+
+    leaving: threading.Event = field(default_factory=threading.Event)
+    drain: float = 0.0  # seconds; what stands before several servers notices meanwhile, and asks another one
+    others: Callable[[], None] = lambda: None  # called at once: the workers leave as well
+
+
+def serve(
+    app: ASGIApp,
+    addresses: Sequence[str],
+    port: int,
+    *,
+    ready: Callable[[], None] = lambda: None,
+    leave: Leave | None = None,
+) -> None:
     """Serve until interrupted; ``ready`` is called when connections are accepted."""
-    asyncio.run(_serve(app, addresses, port, ready))
+    asyncio.run(_serve(app, addresses, port, ready, leave or Leave()))
 
 
-async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None]) -> None:
+async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None], leave: Leave) -> None:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.server.embed import Server
@@ -192,9 +221,18 @@ async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Calla
             server.stop()  # type: ignore[no-untyped-call]
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+
+    def stop_soon() -> None:
+        if leave.leaving.is_set() or not leave.drain:
+            stop()
+        else:
+            leave.leaving.set()
+            loop.call_later(leave.drain, stop)
+            leave.others()
+
+    for number, handler in ((signal.SIGINT, stop), (signal.SIGTERM, stop_soon)):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt instead
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, handler)
     threading.Thread(target=_report_ready, args=(addresses, port, ready), daemon=True).start()
     try:
         await asyncio.gather(*(server.serve() for server in servers))
@@ -255,6 +293,13 @@ class Workers:
             process.start()
             self._running.add(process)
             return process
+
+    def leave(self) -> None:
+        """Tell them all to end soon, and replace none of them; the health page of each says so meanwhile."""
+        with self._lock:
+            self._stopping.set()
+            for process in self._running:
+                process.terminate()
 
     def stop(self) -> None:
         """End them all."""

@@ -42,9 +42,9 @@ async def _report(request: Request, token: str) -> Report:
 
     def make(session: Session) -> Report:
         interview = session.interview
-        ranked = ranking_for(sessions.problem, interview)
+        ranked = ranking_for(session.problem, interview)
         with interview.thinking():
-            return report(sessions.problem, interview, ranked, title=sessions.study.texts.get("title", ""))
+            return report(session.problem, interview, ranked, title=sessions.study.texts.get("title", ""))
 
     return await visit(sessions, token, make, caller=request.scope.get("visitor"))
 

@@ -71,8 +71,8 @@ def coverage_from(arrays: Mapping[str, NDArray[Any]], model: ScaledProblem) -> C
         raise ProblemError(
             f"one of its plans has a gain of {plans.values.max():.6g}, but 1 is the most; is it damaged?"
         )
-    if isinstance(model, MDP):
-        # The best and the worst of each objective need not be solved for again: the model is the same.
+    if isinstance(model, MDP) and "gain_scale" not in vars(model):
+        # The best and the worst of each objective need not be solved for: the model is the same.
         model.gain_scale = _scale(header, model)
     return Coverage(model, plans, proof, guarantee, slack, signed)
 

@@ -102,6 +102,25 @@ def read(path: Path) -> Catalogue | MDP | Coverage:
         raise ProblemError(f"{path} is not a tradeoff .npz file, or it is damaged: {said}") from None
 
 
+def write_plans(coverage: Coverage, path: Path) -> None:
+    """Write a coverage without its model, for ``read_plans``."""
+    with path.open("wb") as file:
+        np.savez_compressed(file, **coverages.arrays_of(coverage))  # type: ignore[arg-type]
+
+
+def read_plans(path: Path, model: MDP) -> Coverage:
+    """Return the coverage of a model that ``write_plans`` wrote; everything is checked, as in ``read``."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_sizes(archive, path)
+        with np.load(path, allow_pickle=False) as arrays:
+            return coverages.coverage_from(arrays, model)
+    except ProblemError:
+        raise
+    except DAMAGES as error:
+        raise ProblemError(f"the plans cannot be read: {shortened(str(error))[1:-1]}") from None
+
+
 def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
     """Raise a ProblemError if the arrays would not fit into memory, or claim to be larger than what is stored."""
     members = archive.infolist()

@@ -1,0 +1,186 @@
+"""Two servers that share nothing but a PostgreSQL, as on two machines: anybody can go on at either, at any moment."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import postgresql, processes
+from tests.processes import until
+from tests.web.servers import TOOL, Server, begin, turn_of
+from tradeoff import load
+from tradeoff.stores import open_store
+
+STUDY = "walks"
+KINDS = ("first", "second", "same", "skip")
+
+
+class Pair:
+    """Two servers of one study, each in a folder and at a port of its own; the first one compiles."""
+
+    def __init__(self, address: str, home: Path) -> None:
+        self.address, self.home = address, home
+        made = processes.run(
+            [str(TOOL), "study", "create", STUDY, "dependent", "--strategy", "paper", "--store", address], cwd=home
+        )
+        assert made.returncode == 0, made.stderr
+        self.ports = [processes.reserved_port(), processes.reserved_port()]
+        self.servers: list[Server] = []
+        for number in (0, 1):
+            (home / str(number)).mkdir()
+            self.servers.append(self.started(number))
+
+    def started(self, number: int) -> Server:
+        words = ["study", "serve", STUDY, "--store", self.address, "--port", str(self.ports[number]), "--drain", "600"]
+        return Server(self.home / str(number), *words, *(["--compile"] if number == 0 else []))
+
+    def call(self, number: int, method: str, path: str, **sent: Any) -> httpx.Response:
+        with self.servers[number].client() as client:
+            return client.request(method, path, **sent)
+
+    def logs(self) -> dict[str, list[dict[str, Any]]]:
+        with open_store(self.address, write=False) as store:
+            return store.logs(STUDY)
+
+
+@pytest.fixture(scope="module")
+def pair(postgresql_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    made = Pair(
+        postgresql.new_database(postgresql_server, f"test_{uuid.uuid4().hex}"), tmp_path_factory.mktemp("servers")
+    )
+    yield made
+    for server in made.servers:
+        server.process.end()
+
+
+def replies(events: list[dict[str, Any]]) -> list[str]:
+    kinds = ("answer", "skip", "check-answer")
+    return [event.get("answer", "skip") for event in events if event["event"] in kinds]
+
+
+def test_an_interview_goes_on_at_the_other_server_and_of_two_answers_one_wins(pair: Pair) -> None:
+    begun = pair.call(0, "POST", "/api/interviews").json()
+    token, here = begun["id"], f"/api/interviews/{begun['id']}"
+    won: list[str] = []
+    for turn in range(1, 6):
+        states = [pair.call(number, "GET", f"{here}/question").json() for number in (turn % 2, (turn + 1) % 2)]
+        assert states[0] == states[1] and states[0]["turn"] == turn and not states[0]["finished"]
+        done: list[tuple[int, str]] = []
+        ready = threading.Barrier(2)
+
+        def tab(number: int, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
+            said = KINDS[number]
+            with pair.servers[number].client() as client:
+                client.get("/health")  # connected
+                ready.wait()
+                sent = client.post(f"{here}/answers", json={"turn": turn, "answer": said})
+            done.append((sent.status_code, said))
+
+        tabs = [threading.Thread(target=tab, args=(number,)) for number in (0, 1)]
+        for one in tabs:
+            one.start()
+        for one in tabs:
+            one.join()
+        assert sorted(status for status, _ in done) == [200, 409], done  # whoever is late is told
+        won += [said for status, said in done if status == 200]
+    assert replies(pair.logs()[token]) == won
+    page = f"/i/{token}"
+    assert turn_of(pair.call(0, "GET", page).text) == turn_of(pair.call(1, "GET", page).text) == 6
+    late = pair.call(1, "POST", f"{page}/answer", data={"turn": "5", "answer": "left"})
+    assert late.headers["location"].endswith("notice=answered")
+
+
+def test_what_begins_with_the_coverage_of_one_server_goes_on_at_the_other(pair: Pair) -> None:
+    with pair.servers[1].client() as client:
+        before = begin(client).split("/")[-1]
+        assert client.get("/healthz").text == "ok\n"
+    until(lambda: "\ncompiled: new interviews use" in pair.call(0, "GET", "/healthz").text, "compiling")
+    said = pair.servers[0].output.read_text(encoding="utf-8")
+    assert "Compiling in the background" in said and "Compiled. New interviews use it" in said
+    after = pair.call(0, "POST", "/api/interviews").json()["id"]
+    headers = {token: events[0] for token, events in pair.logs().items()}
+    assert headers[before]["problem"] == load("dependent").fingerprint != headers[after]["problem"]
+    for token in (before, after):
+        for number in (1, 0):  # the second has not compiled anything, and finds the plans beside the study
+            state = pair.call(number, "GET", f"/api/interviews/{token}/question").json()
+            done = pair.call(
+                number, "POST", f"/api/interviews/{token}/answers", json={"turn": state["turn"], "answer": "first"}
+            )
+            assert done.status_code == 200, done.text
+
+
+def test_rolling_restarts_lose_nothing_that_was_acknowledged(pair: Pair) -> None:
+    sent: dict[str, dict[int, str]] = {}  # to be found in the store, in this order
+    acknowledged: dict[str, set[int]] = {}
+    over, failures = threading.Event(), []
+
+    def anywhere(rng: random.Random, method: str, path: str, **given: Any) -> httpx.Response:
+        """Ask either server, and the other one where the first does not reply, as a proxy does."""
+        while True:
+            try:
+                reply = pair.call(rng.randrange(2), method, path, **given)
+            except httpx.TransportError:
+                continue
+            if reply.status_code < 500:
+                return reply
+
+    def person(seed: int) -> None:
+        rng = random.Random(seed)
+        try:
+            while not over.is_set():
+                token = anywhere(rng, "POST", "/api/interviews").json()["id"]
+                said, heard = sent.setdefault(token, {}), acknowledged.setdefault(token, set())
+                here = f"/api/interviews/{token}"
+                state = anywhere(rng, "GET", f"{here}/question").json()
+                while not state["finished"] and not over.is_set():
+                    turn = state["turn"]
+                    answer = said.setdefault(turn, rng.choice(KINDS))
+                    reply = anywhere(rng, "POST", f"{here}/answers", json={"turn": turn, "answer": answer})
+                    assert reply.status_code in (200, 409), reply.text  # 409: it was saved, but nobody heard
+                    if reply.status_code == 200:
+                        heard.add(turn)
+                    state = anywhere(rng, "GET", f"{here}/question").json()
+        except BaseException as error:
+            failures.append(error)
+
+    people = [threading.Thread(target=person, args=(seed,)) for seed in range(3)]
+    for one in people:
+        one.start()
+    try:
+        for number in (0, 1):
+            many = sum(map(len, acknowledged.values())) + 10
+            until(lambda many=many: sum(map(len, acknowledged.values())) >= many or failures)
+            leaving = pair.servers[number]
+            leaving.process.send_signal(signal.SIGTERM)
+            reply = until(lambda number=number: not_ready(pair, number), "the health page of a server that leaves")
+            assert reply.text == "shutting down\n"
+            assert pair.call(number, "GET", "/").status_code == 200  # it goes on until
+            leaving.process.send_signal(signal.SIGTERM)  # it is told again
+            assert leaving.process.wait(processes.PATIENCE) == 0
+            assert "Everything is saved" in leaving.output.read_text(encoding="utf-8")
+            pair.servers[number] = pair.started(number)
+    finally:
+        over.set()
+        for one in people:
+            one.join()
+    assert not failures
+    logs = pair.logs()
+    assert sum(map(len, acknowledged.values())) >= 20
+    for token, said in sent.items():
+        found = replies(logs[token])
+        assert found == [said[turn] for turn in range(1, len(found) + 1)]  # each once, as it was sent
+        assert len(found) >= max(acknowledged[token], default=0)
+    assert all("Traceback" not in path.read_text(encoding="utf-8") for path in pair.home.glob("*/server-*.txt"))
+
+
+def not_ready(pair: Pair, number: int) -> httpx.Response | None:
+    reply = pair.call(number, "GET", "/healthz")
+    return reply if reply.status_code == 503 else None
