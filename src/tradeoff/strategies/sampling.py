@@ -278,8 +278,8 @@ def _reply(particles: Particles, differences: Matrix, kinds: NDArray[np.int64], 
 
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
-    precision, noise, lapse, much = np.exp(traits).T
-    return Particles(weights, precision, noise, lapse, since, much)
+    precision, noise, lapse, *much = np.exp(traits).T
+    return Particles(weights, precision, noise, lapse, since, *much)
 
 
 def _checked_strengths(strengths: ArrayLike, kind: NDArray[np.int64]) -> NDArray[np.int64]:
