@@ -269,6 +269,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1e3,1e4,1e5,1e6", help="numbers of states")
     parser.add_argument("--peers", action="store_true", help="compare with peers, at the largest of the sizes")
+    parser.add_argument("--vectors", default="1,16", help="numbers of weight vectors")
     options = parser.parse_args()
     sizes = [int(float(text)) for text in options.sizes.split(",")]
     if options.peers:
@@ -279,7 +280,7 @@ def main() -> None:
     table = Table("states", "weight vectors", *solvers, "bits")
     right = True
     for states in sizes:
-        for count in (1, 16):
+        for count in map(int, options.vectors.split(",")):
             with out.status(f"{states:,} states, {count} weight vectors"):
                 seconds, same = compare(states, count, solvers)
             right &= same

@@ -52,7 +52,7 @@ def test_very_likely_is_true_of_people_as_they_are(
     for linear, rate in ((True, 0.05), (False, 0.1)):
         rows = [one for kind, made in interviews.items() for one in made if KINDS[kind].linear is linear]
         said = [(regret, found.likely_worst) for regret, found in rows if found.likely_worst is not None]
-        assert len(said) > len(rows) / 2
+        assert len(said) > len(rows) / 2 or not linear  # whom no weights describe may be told that instead
         assert sum(regret > worst + 1e-9 for regret, worst in said) <= at_most(rate, len(said))
 
 
