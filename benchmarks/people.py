@@ -4,6 +4,7 @@
     python benchmarks/people.py --people 40 --kinds exact,logistic-10
     python benchmarks/people.py --json out.json        every interview as well
     python benchmarks/people.py --only-bundled         without the random catalogues
+    python benchmarks/people.py --strengths            people add "a lot" or "a little" better
 
 Everybody of ``tradeoff.people.KINDS`` is asked about four bundled problems and four kinds of random catalogue (every fourth
 person gets another one); people whose tastes are not linear about the catalogues alone, because what is best for them is
@@ -97,12 +98,14 @@ def problem_of(name: str, number: int) -> Problem:
     return random_catalogue(kind, int(k), number)
 
 
-def interview(kind: str, name: str, person: int, questions: str = "") -> Outcome:
+def interview(kind: str, name: str, person: int, questions: str = "", strengths: bool = False) -> Outcome:
     """Ask one person about one problem."""
     problem = problem_of(name, person // SAME_CATALOGUE if name not in BUNDLED else 0)
-    who = population().person_of(problem, kind, person)
+    options: dict[str, Any] = {"strengths": True} if strengths else {}  # earlier commits know nothing of it
+    who = population().person_of(problem, kind, person, **options)
+    options |= {"questions": questions} if questions and isinstance(problem, Catalogue) else {}
     begin = time.process_time()
-    found = answered_by(who, problem, {"questions": questions} if questions and isinstance(problem, Catalogue) else {})
+    found = answered_by(who, problem, options)
     return Outcome(
         kind=kind, problem=name, person=person, questions=found.questions, regret=who.regret(found.alternative),
         worst=found.likely_worst, likely=found.likely_regret, fits=getattr(found, "fits", True),
@@ -180,6 +183,7 @@ def main() -> None:
         "--first", type=int, default=0, help="the number of the first person: others than those tuned on"
     )
     reader.add_argument("--questions", default="", help="ask about catalogues in menus, such as best-worst-4")
+    reader.add_argument("--strengths", action="store_true", help='people add "a lot" or "a little" better')
     reader.add_argument("--only-bundled", action="store_true")
     reader.add_argument("--json", type=Path)
     given = reader.parse_args()
@@ -190,7 +194,8 @@ def main() -> None:
         names = (*BUNDLED, *random) if kinds[kind].linear else ("coffee", *random)
         each = -(-given.people // len(names))
         tasks += [(kind, name, given.first + i) for name in names for i in range(each)]
-    rows = on_all_cores(interview, [(*task, given.questions) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
+    given_to_all = (given.questions, given.strengths)
+    rows = on_all_cores(interview, [(*task, *given_to_all) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
     print("| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |", end="")
     print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
     for kind in given.kinds.split(","):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UndecidedError,
     )
     from tradeoff.interview import Interview
-    from tradeoff.menus import Choice, Menu
+    from tradeoff.menus import Choice, Graded, Menu
     from tradeoff.model import (
         NOTHING,
         Alternative,
@@ -70,6 +70,7 @@ _HOME = {
     "ContraryUser": "users",
     "Coverage": "problems.coverage",
     "DriftingUser": "users",
+    "Graded": "menus",
     "Interview": "interview",
     "Item": "model",
     "LinearUser": "users",
@@ -124,6 +125,7 @@ __all__ = [
     "ContraryUser",
     "Coverage",
     "DriftingUser",
+    "Graded",
     "Interview",
     "Item",
     "LinearUser",

@@ -56,7 +56,12 @@ class Settings:
     @property
     def linear(self) -> bool:
         """Whether the users are ``LinearUser``, who can answer all at once."""
-        return self.people == "exact"
+        return self.people == "exact" and not self.strengths
+
+    @property
+    def strengths(self) -> bool:
+        """Whether people say how much better what they prefer is."""
+        return bool(self.options.get("strengths"))
 
     @property
     def alike(self) -> bool:
@@ -75,7 +80,8 @@ def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Pe
     """
     weights, seed = _weights(index, settings.seed, len(problem.objectives)), _slips(index, settings.seed)
     if not settings.linear:
-        return Person(problem, weights, kind_of(settings.people, settings.precision, settings.error_rate), seed)
+        kind = kind_of(settings.people, settings.precision, settings.error_rate)
+        return Person(problem, weights, kind, seed, strengths=settings.strengths)
     return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
 
 

@@ -28,6 +28,7 @@ from tradeoff.menus import (
     Occasion,
     Statement,
     comparisons,
+    plain,
 )
 from tradeoff.model import Answer, Matrix, Objective, Vector
 from tradeoff.problem import Problem
@@ -190,6 +191,7 @@ def _words(then: Frame, question: Occasion, reply: AnyAnswer) -> str:
     """Return an answer in words, with the amounts in which the alternatives differ."""
     if isinstance(question, Statement):
         return question.text
+    reply = plain(reply)
     values = np.array(values_of(question))
     outcomes = then.origin + then.scale * values
     differ = np.flatnonzero(np.ptp(values, axis=0) > 0)

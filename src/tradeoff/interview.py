@@ -39,14 +39,15 @@ from tradeoff.log import (
     Skipped,
     Stated,
     SteadyClock,
+    answer_event,
     event_of,
     header_of,
     order_of,
     read_log,
     side_of,
 )
-from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, check_choice, comparisons
-from tradeoff.model import Answer, Recommendation
+from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, Strength, comparisons
+from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.running import Record, Run
 from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
@@ -142,19 +143,13 @@ class Interview:
         if not isinstance(event, FOR_SESSIONS):  # these are not for the strategy
             self._unseen.append((self.state.length, event))
 
-    def tell(self, answer: AnyAnswer | str) -> None:
-        """Record the answer to the question that was asked; anything else is refused and changes nothing."""
-        asked = self.state.question
-        if isinstance(asked, MenuAsked):
-            choice = check_choice(answer, len(asked.alternatives), asked.asks)
-            self.record(Chosen(tiers=choice.tiers, number=asked.number, at=self.now()))
-            return
-        try:
-            given = Answer(answer)
-        except ValueError:
-            words = ", ".join(repr(a.value) for a in Answer)
-            raise ArgumentError(f"{answer!r} is not an answer; it must be one of {words}") from None
-        self.record(Answered(answer=given, number=self._number_asked(), at=self.now()))
+    def tell(self, answer: AnyAnswer | str, strength: Strength | None = None) -> None:
+        """Record the answer to the question that was asked; anything else is refused and changes nothing.
+
+        ``strength`` is how much better the preferred one is, in an interview with ``strengths=True``.
+        """
+        reply = running.checked_reply(answer, strength, self.state)
+        self.record(answer_event(reply, self._number_asked(), self.now()))
 
     def skip(self) -> None:
         """Record that the current question was skipped: nothing is learned from it, and another one is asked."""
@@ -214,7 +209,7 @@ class Interview:
         """Whether the next question needs no computation: it is known, or in the strategy's cache."""
         if self._run is None or self._untold or len(self._unseen) > 1 or (self._unseen and self._asked_foreign):
             return False
-        return all(isinstance(e, Answered | Chosen | Skipped) and self._run.knows(e.answer) for _, e in self._unseen)
+        return all(isinstance(e, Answered | Chosen | Skipped) and self._run.knows(e.reply) for _, e in self._unseen)
 
     def _think(self) -> Run:
         """Bring the strategy up to date with the log."""
@@ -234,7 +229,7 @@ class Interview:
                     self._compare(event, self._advance(), f"event {position} of the log")
                 case Answered() | Chosen() | Skipped():
                     assert self._asked is not None
-                    record = (event.number, self._asked, event.answer)
+                    record = (event.number, self._asked, event.reply)
                     self._answers.append(record)
                     self._untold.append(record)
                     if self._asked_foreign:

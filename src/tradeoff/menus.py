@@ -12,6 +12,10 @@ differences of up to their precision e says of a menu
   than e than something in the last; where both are single alternatives, these two are known.
 
 For two alternatives that is the paper's comparison: the first, the second, or about equal.
+
+Whoever prefers something may add by how much, "a lot" or "a little" (``Graded``). There is no number in these words, so
+nothing is concluded from them: the comparisons are those of the answer without them. They are evidence for a belief alone,
+which learns what the words mean to this person (``strengths``).
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +34,16 @@ from tradeoff.model import Alternative, Answer, Matrix, Question, Vector, frozen
 
 Asks: TypeAlias = Literal["best", "best-worst"]
 ASKS: tuple[Asks, ...] = get_args(Asks)
+Strength: TypeAlias = Literal["a lot", "a little"]
+STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 
 # How a comparison came out: the first is noticeably better, the second is, no difference is noticed; or the first was placed
 # above the second, so that the second is not noticeably better.
 PREFERRED, OTHER_PREFERRED, SAME, NOT_WORSE = 1, -1, 0, 2
 # Of a statement only: the first is worth more, noticeably or not, because it was said of weights and not of what was seen.
 WORTH_MORE = 3
+# By how much the first of a comparison, or the second, was said to be better.
+UNSAID, A_LITTLE, A_LOT = 0, 1, 2
 SHARPENED = 1e6  # times: a difference as large as this is noticed whenever there is one
 
 # The kinds of question that a strategy can be told to ask: how many alternatives, and what about them.
@@ -53,6 +61,13 @@ def checked_questions(name: object) -> str:
     if not isinstance(name, str) or name not in QUESTIONS:
         raise ArgumentError(f"questions is {name!r:.80}; it must be one of {', '.join(QUESTIONS)}")
     return name
+
+
+def checked_strengths(given: object) -> bool:
+    """Return whether strengths may be said, or raise an ArgumentError."""
+    if not isinstance(given, bool):
+        raise ArgumentError(f"strengths is {given!r:.80}; it must be true or false")
+    return given
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,81 @@ class Choice:
         return Choice(tuple(tuple(numbers[i] for i in tier) for tier in self.tiers))
 
 
-AnyAnswer: TypeAlias = Answer | Choice
+@dataclass(frozen=True)
+class Graded:
+    """An answer with how much better the preferred one is: than the other of a pair, or the best of a menu than its worst.
+
+    >>> Graded(Answer.FIRST, "a lot").swapped
+    Graded(answer=<Answer.SECOND: 'second'>, strength='a lot')
+    """
+
+    answer: Answer | Choice
+    strength: Strength
+
+    def __post_init__(self) -> None:
+        if self.strength not in STRENGTHS:
+            words = " or ".join(map(repr, STRENGTHS))
+            raise ArgumentError(f"{self.strength!r:.40} is not a strength; it must be {words}, or left out")
+        if not has_ends(self.answer):
+            raise ArgumentError(
+                f"only where one alternative is preferred to another one can it be better by {self.strength!r}; leave the "
+                "strength out where both are about equal, and where only the best of several was named"
+            )
+
+    @property
+    def sign(self) -> int:
+        """1 for the first, -1 for the second of a pair."""
+        return cast(Answer, self.answer).sign
+
+    @property
+    def swapped(self) -> Graded:
+        """The same preference when the two alternatives of a pair change places."""
+        return Graded(cast(Answer, self.answer).swapped, self.strength)
+
+
+AnyAnswer: TypeAlias = Answer | Choice | Graded
+
+
+def has_ends(answer: Answer | Choice) -> bool:
+    """Return whether an answer prefers one alternative to another one, so that a strength can be said."""
+    if isinstance(answer, Choice):
+        return answer.best is not None and answer.worst is not None
+    return answer is not Answer.SAME
+
+
+@overload
+def plain(reply: None) -> None: ...
+@overload
+def plain(reply: AnyAnswer) -> Answer | Choice: ...
+@overload
+def plain(reply: AnyAnswer | None) -> Answer | Choice | None: ...
+def plain(reply: AnyAnswer | None) -> Answer | Choice | None:
+    """Return a reply without its strength."""
+    return reply.answer if isinstance(reply, Graded) else reply
+
+
+def strength_of(reply: AnyAnswer | None) -> Strength | None:
+    """Return the strength of a reply; None where none was said."""
+    return reply.strength if isinstance(reply, Graded) else None
+
+
+def graded(reply: Answer | Choice, strength: Strength | None) -> AnyAnswer:
+    """Return a reply with a strength, if there is one."""
+    return reply if strength is None else Graded(reply, strength)
+
+
+def strengths(answer: AnyAnswer, count: int) -> NDArray[np.int64]:
+    """Return for each of the ``count`` comparisons of an answer by how much one is said to be better.
+
+    Of a choice, that is known of the best and the worst, whose comparison comes first.
+
+    >>> strengths(Graded(Choice.of_best_and_worst(1, 0, 3), "a lot"), 3).tolist(), strengths(Answer.FIRST, 1).tolist()
+    ([2, 0, 0], [0])
+    """
+    found = np.full(count, UNSAID, dtype=np.int64)
+    if isinstance(answer, Graded):
+        found[0] = A_LOT if answer.strength == "a lot" else A_LITTLE
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,12 +291,13 @@ class Comparison(NamedTuple):
     outcome: int
 
 
-def implied(choice: Choice) -> list[Comparison]:
-    """Return what a choice says, as comparisons; those that are strict come first.
+def implied(reply: Choice | Graded) -> list[Comparison]:
+    """Return what a choice says, as comparisons; those that are strict come first. A strength says nothing here.
 
     >>> [tuple(one) for one in implied(Choice.of_best_and_worst(1, 0, 3))]
     [(1, 0, 1), (1, 2, 2), (2, 0, 2)]
     """
+    choice = cast(Choice, plain(reply))
     tiers = choice.tiers
     if choice.equal:
         return [Comparison(i, j, SAME) for i, j in combinations(tiers[0], 2)]
@@ -230,7 +320,7 @@ def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[
         differences = np.where(sharp[:, None], SHARPENED * question.differences, question.differences)
         return differences, np.where(sharp, PREFERRED, question.outcomes)
     if isinstance(question, Question):
-        return question.difference[None, :], np.array([cast(Answer, answer).sign], dtype=np.int64)
+        return question.difference[None, :], np.array([cast(Answer, plain(answer)).sign], dtype=np.int64)
     found = implied(cast(Choice, answer))
     values = question.values
     first, second, outcome = (np.array(column, dtype=np.int64) for column in zip(*found, strict=True))

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Menu, shapes
+from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Graded, Menu, has_ends, shapes
 from tradeoff.model import Alternative, Answer, Matrix, Question, Vector
 from tradeoff.problem import SAME, Problem
-from tradeoff.users import _checked_weights, _chosen, _verdict
+from tradeoff.users import LinearUser, _checked_weights, _chosen, _verdict, relative_regret
 
 Shape: TypeAlias = Literal["linear", "concave", "multiplicative", "threshold", "Chebyshev", "lexicographic"]
 
+MUCH = (0.03, 0.3)  # where people draw the line between a little and a lot better, evenly on a logarithmic scale
 MUST = 0.6  # of the most that is attainable in their main objective, or it is worth half to a person with a threshold
 OTHER_ANSWERS = {answer: [other for other in Answer if other is not answer] for answer in Answer}
 
@@ -33,7 +34,8 @@ class Habits:
     logarithm). ``logistic`` and ``thurstone``: the scale of noise in a difference, the deviation of noise in each alternative.
     ``favours_first``: how much they favour what is shown first. ``slips``: how often another answer is given, whichever;
     ``flips``: how often the opposite. ``tiring``: by how much slips grow with each answer. ``changes_after``: how many answers
-    come before their weights are others.
+    come before their weights are others. ``much``: what must be felt to be called a lot better, where that is said; None:
+    everybody has a line of their own. ``fickle``: how much that line moves from question to question (as in ``uneven``).
     """
 
     precision: float = 0.01
@@ -45,6 +47,8 @@ class Habits:
     flips: float = 0.0
     tiring: float = 0.0
     changes_after: int | None = None
+    much: float | None = None
+    fickle: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,9 @@ KINDS: dict[str, Kind] = {
     "tired": Kind(Habits(tiring=0.015)),
     "changing-3": Kind(Habits(changes_after=3)),
     "changing-5": Kind(Habits(changes_after=5)),
+    "lavish": Kind(Habits(much=0.0)),  # as exact, but for what they call a lot better: everything,
+    "sparing": Kind(Habits(much=1.0)),  # nothing at all,
+    "fickle": Kind(Habits(fickle=1.0)),  # now this and now that
     "concave": Kind(shape="concave"),
     "multiplicative": Kind(shape="multiplicative"),
     "threshold": Kind(shape="threshold"),
@@ -155,10 +162,25 @@ class Person:
     """
 
     def __init__(
-        self, problem: Problem, weights: ArrayLike, kind: Kind, seed: int, later: ArrayLike | None = None
+        self,
+        problem: Problem,
+        weights: ArrayLike,
+        kind: Kind,
+        seed: int,
+        later: ArrayLike | None = None,
+        strengths: bool = False,
     ) -> None:
-        """``later`` are the weights of those who change their minds, for what they choose in the end."""
+        """``later`` are the weights of those who change their minds, for what they choose in the end.
+
+        With ``strengths`` they add by how much they prefer something; what they prefer is the same without.
+        """
         self.kind, self._random = kind, np.random.default_rng(seed)
+        self._words = (
+            np.random.default_rng([seed, 1]) if strengths else None
+        )  # of its own, so that nothing else changes
+        self.much = kind.habits.much
+        if self._words is not None and self.much is None:
+            self.much = float(np.exp(self._words.uniform(*np.log(MUCH))))
         self.before = self.taste = Taste(problem, weights, kind.shape)
         if kind.habits.changes_after is not None:
             drawn = self._random.dirichlet(np.ones(len(self.taste.weights))) if later is None else later
@@ -183,7 +205,7 @@ class Person:
         return 0.0 if abs(lost) <= SAME else lost
 
     @overload
-    def __call__(self, question: Question) -> Answer: ...
+    def __call__(self, question: Question) -> Answer | Graded: ...
     @overload
     def __call__(self, question: AnyQuestion) -> AnyAnswer: ...
     def __call__(self, question: AnyQuestion) -> AnyAnswer:
@@ -192,26 +214,33 @@ class Person:
         self.asked += 1
         if isinstance(question, Menu):
             return self._to_menu(question)
-        gap = self.now.gap(question, habits.precision)
+        gap = felt = self.now.gap(question, habits.precision)
         least = habits.precision
         meant = said = _verdict(gap, least)
         if habits.uneven:
             said = _verdict(gap, least * exp(random.normal(0.0, habits.uneven)))
         if habits.logistic:
             share = random.random()
-            said = _verdict(gap + habits.logistic * log(max(share, 1e-12) / max(1 - share, 1e-12)), least)
+            said = _verdict(felt := gap + habits.logistic * log(max(share, 1e-12) / max(1 - share, 1e-12)), least)
         if habits.thurstone:
-            said = _verdict(gap + habits.thurstone * float(np.diff(random.normal(size=2))[0]), least)
+            said = _verdict(felt := gap + habits.thurstone * float(np.diff(random.normal(size=2))[0]), least)
         if habits.favours_first:
-            said = _verdict(gap + habits.favours_first, least)
+            said = _verdict(felt := gap + habits.favours_first, least)
         if random.random() < habits.flips:
             said = said.swapped
         if random.random() < habits.slips + habits.tiring * (self.asked - 1):
             said = OTHER_ANSWERS[said][random.integers(2)]
         self.errors += said is not meant
-        return said
+        return self._graded(said, abs(felt))
 
-    def _to_menu(self, menu: Menu) -> Choice:
+    def _graded(self, said: Answer | Choice, felt: float) -> AnyAnswer:
+        """Return an answer with its strength, by what was felt between the two; who slips says of the slip what was felt."""
+        if self._words is None or self.much is None or not has_ends(said):
+            return said
+        line = self.much * exp(self._words.normal(0.0, self.kind.habits.fickle))
+        return Graded(said, "a lot" if felt > line else "a little")
+
+    def _to_menu(self, menu: Menu) -> AnyAnswer:
         """Return the reply to a menu: noise is felt of each alternative, so that two of them compare as in a pair."""
         habits, random, size = self.kind.habits, self._random, len(menu.alternatives)
         worth = self.now.all(menu.values)
@@ -225,7 +254,7 @@ class Person:
             others = [other for other in shapes(size, menu.asks) if other != said]
             said = others[random.integers(len(others))]
         self.errors += said != meant
-        return said
+        return self._graded(said, float(np.ptp(felt)))
 
 
 def kind_of(name: str, precision: float | None = None, slips: float = 0.0) -> Kind:
@@ -241,7 +270,7 @@ def kind_of(name: str, precision: float | None = None, slips: float = 0.0) -> Ki
     return replace(kind, habits=replace(kind.habits, precision=least, slips=kind.habits.slips + slips))
 
 
-def person_of(problem: Problem, kind: str, *seed: int) -> Person:
+def person_of(problem: Problem, kind: str, *seed: int, strengths: bool = False) -> Person:
     """Return a person of a kind with weights drawn evenly: everything about them follows from the seed.
 
     >>> import tradeoff
@@ -250,4 +279,9 @@ def person_of(problem: Problem, kind: str, *seed: int) -> Person:
     """
     taste, noise = np.random.SeedSequence(seed).spawn(2)
     drawn = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
-    return Person(problem, drawn, kind_of(kind), int(noise.generate_state(1, np.uint64)[0]))
+    return Person(problem, drawn, kind_of(kind), int(noise.generate_state(1, np.uint64)[0]), strengths=strengths)
+
+
+def regret_of(problem: Problem, user: LinearUser | Person, alternative: Alternative) -> float:
+    """Return the share of what the best is worth to somebody that they lose with this one."""
+    return user.regret(alternative) if isinstance(user, Person) else relative_regret(problem, user, alternative)

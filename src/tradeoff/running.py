@@ -12,9 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError
-from tradeoff.log import Asked, Header, MenuAsked, Reply, Stated
-from tradeoff.menus import AnyQuestion, Menu, Occasion, Statement
-from tradeoff.model import NOTHING, Alternative, Question, Recommendation, Vector
+from tradeoff.log import Asked, Header, LogState, MenuAsked, Reply, Stated
+from tradeoff.menus import (
+    AnyAnswer,
+    AnyQuestion,
+    Graded,
+    Menu,
+    Occasion,
+    Statement,
+    Strength,
+    check_choice,
+    graded,
+)
+from tradeoff.model import NOTHING, Alternative, Answer, Question, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies import AnyStrategy, ForeignAnswer, Step, StrategySpec, name_of, spec_of, start
 
@@ -195,6 +205,26 @@ def other_question(where: str, logged: AnyQuestion, question: AnyQuestion, versi
         f"{where}: the question was about {before}, but this version would ask about {now}; "
         f"the log was begun with version {version or 'unknown'} of the program (this is {mine}): {why}it was edited"
     )
+
+
+def checked_reply(answer: AnyAnswer | str, strength: Strength | None, state: LogState) -> AnyAnswer:
+    """Return an answer to the question that was asked, with its strength; raise an ArgumentError if it is none."""
+    if isinstance(answer, Graded):
+        strength = answer.strength if strength is None else strength
+        answer = answer.answer
+    if strength is not None and not state.strengths:
+        raise ArgumentError(
+            f"the strength {strength!r:.40} cannot be recorded: this interview does not ask by how much something is "
+            "better; begin it with strengths=True, or leave the strength out"
+        )
+    if isinstance(state.question, MenuAsked):
+        return graded(check_choice(answer, len(state.question.alternatives), state.question.asks), strength)
+    try:
+        side = Answer(answer)
+    except ValueError:
+        words = ", ".join(repr(a.value) for a in Answer)
+        raise ArgumentError(f"{answer!r} is not an answer; it must be one of {words}") from None
+    return graded(side, strength)
 
 
 def stated(event: Stated) -> Record:

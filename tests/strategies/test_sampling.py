@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from tradeoff.kernels.walk import REPLIES
 from tradeoff.strategies import sampling
 from tradeoff.strategies.sampling import (
     PEOPLE,
+    WITH_STRENGTHS,
     Answering,
     Dirichlets,
     Particles,
     consistent,
     log_likelihood,
+    log_words,
     posterior_particles,
 )
 
@@ -27,13 +30,15 @@ MODELS = {
     "slips": Answering(lapse=(0.05, 0.05)),
     "noise": Answering(noise=(0.01, 0.5), lapse=(0.01, 0.01)),
     "changing": Answering(noise=(0.001, 0.01), lapse=(0.01, 0.3), change=0.2),
+    "strengths": replace(WITH_STRENGTHS, change=0.1),
 }
 
 
 def drawn(n: int, d: int, answering: Answering, mixture: Dirichlets, rng: np.random.Generator) -> Particles:
     low, high = answering.ranges
     traits = np.exp(rng.uniform(low, high, (n, 3)))
-    return Particles(mixture.draw(n, rng), *traits.T, np.zeros(n, dtype=np.int64))
+    much = np.exp(rng.uniform(*np.log(answering.much), n))
+    return Particles(mixture.draw(n, rng), *traits.T, np.zeros(n, dtype=np.int64), much)
 
 
 def quantiles(values, chances, shares):
@@ -49,18 +54,20 @@ def test_particles_follow_the_posterior(model: str) -> None:
     differences = rng.normal(size=(6, 3)) * 0.5
     kinds = np.sign(differences @ [0.2, 0.1, 0.7]).astype(np.int64)
     kinds[0], kinds[3] = -kinds[0], 0
+    strengths = np.where(answering.strengths, [1, 2, 0, 0, 2, 1], 0)  # some say it and some do not
     everybody = drawn(150_000, 3, answering, mixture, rng)
-    each = log_likelihood(everybody, differences, kinds)
-    whole = np.stack([each[:, start:].sum(axis=1) - start * np.log(3) for start in range(len(kinds))])
+    each = log_likelihood(everybody, differences, kinds) + log_words(everybody, differences, kinds, strengths)
+    guesses = np.log(np.where(strengths == 0, 3, 6))  # a mind that was changed since said anything, with either word
+    whole = np.stack([each[:, start:].sum(axis=1) - guesses[:start].sum() for start in range(len(kinds))])
     whole[1:] += np.log(answering.change) if answering.change else -np.inf
     joint = np.exp(whole - whole.max())
     chance = joint.sum(axis=0) / joint.sum()
-    found = posterior_particles(differences, kinds, 3000, rng, answering=answering, prior=mixture)
+    found = posterior_particles(differences, kinds, 3000, rng, answering=answering, prior=mixture, strengths=strengths)
     ranks = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
     effective = 1 / np.sum(chance**2)
     assert effective > 1500  # enough to compare with
     columns = [(everybody.weights[:, j], found.weights[:, j]) for j in range(3)]
-    for name in ("precision", "noise", "lapse"):
+    for name in ("precision", "noise", "lapse", "much"):
         columns.append((np.log(getattr(everybody, name)), np.log(getattr(found, name))))
     for before, after in columns:
         if np.ptp(before) < 1e-9:

@@ -7,6 +7,11 @@ not one per answer and weight.
 What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal"
 if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
 F((-m - e) / s); and with a small probability, the lapse, one of the answers that they do not mean.
+
+Who prefers one and adds by how much says "a lot" if what they feel is beyond c = e + much, and "a little" otherwise. Given that
+the first is preferred, "a lot" has probability F((m - c) / b) / F((m - e) / b) with b = s + BLUR * c, wider than the noise
+alone, since the line between two words is never sharp; and now and then it is either word, whatever was felt. That is a factor
+of its own, so that both words together are as likely as the answer alone: a strength never speaks against its side.
 """
 
 import math
@@ -24,10 +29,15 @@ SHRINKS = 8  # a particle that has found no better point after as many tries sta
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
 FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
 TINY = 1e-200  # a product of likelihoods below this is turned into its logarithm before it underflows
-PRECISION, NOISE, LAPSE = 0, 1, 2  # the places of the traits
-TRAITS = 3
+PRECISION, NOISE, LAPSE, MUCH = 0, 1, 2, 3  # the places of the traits
+TRAITS = 4
 GUESS = math.log(1.0 / 3.0)  # what an answer of a mind that was changed since is worth: it tells nothing
 REPLIES = 10.0  # about as many replies a menu has: 7 if three are ranked, 13 if the best and worst of four are named
+
+# The kind of a comparison with a strength: 1 or -1, ten times the strength farther from 0 (1: a little, 2: a lot).
+GRADED = 10
+BLUR = 0.2  # how wide the line between a little and a lot is, as a part of where it lies
+CARELESS = 0.1  # of the strengths are either word, whatever is felt
 
 
 @helper
@@ -64,11 +74,25 @@ def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
 
 
 @helper
+def word_said(margin: Any, kind: Any, precision: Any, noise: Any, much: Any) -> Any:
+    """Return how likely a strength is said of a side that is preferred; 1 where none was."""
+    if abs(kind) <= GRADED:
+        return 1.0
+    towards = margin if kind > 0 else -margin
+    blurred = noise + BLUR * (precision + much)
+    x = math.exp(min((towards - precision) / blurred, 50.0))
+    lot = (x + 1.0) / (x + math.exp(much / blurred))
+    return 0.5 * CARELESS + (1.0 - CARELESS) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
+
+
+@helper
 def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     """Return how likely a person gives an answer to a question with this margin.
 
     Who had to place one above the other (kind 2) and feels no difference did so by chance.
     """
+    if abs(kind) > GRADED:
+        kind = 1 if kind > 0 else -1
     if kind == 2:
         above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (
             1.0 + math.exp(-(margin - precision) / noise)
@@ -109,6 +133,10 @@ def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: A
         product *= chance
         if product < TINY:
             product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
+    for q in range(since, kinds.shape[0]):
+        if abs(kinds[q]) > GRADED:
+            word = word_said(slack[q] + t * slope[q], kinds[q], precision, noise, math.exp(traits[MUCH]))
+            logarithm += math.log(word)
     return logarithm + math.log(product)
 
 
@@ -306,6 +334,13 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
         else:
             so_far += GUESS - math.log(chance)
         slope[q] = change + so_far
+        largest = max(largest, slope[q])
+    words, largest = 0.0, 0.0  # what was said before the change, either word would have been as likely
+    for q in range(1, count):
+        if abs(kinds[q - 1]) > GRADED:
+            word = word_said(slack[q - 1], kinds[q - 1], precision, noise, math.exp(traits[MUCH]))
+            words -= math.log(2.0 * word)
+        slope[q] += words
         largest = max(largest, slope[q])
     total = math.exp(-largest)
     for q in range(1, count):

@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.errors import LogError
 from tradeoff.log.fields import CheckKind, PairReply, Reader
 from tradeoff.log.places import Placed
-from tradeoff.menus import AnyAnswer, Asks, Choice, Statement
+from tradeoff.menus import AnyAnswer, Asks, Choice, Statement, Strength, graded, plain, strength_of
 from tradeoff.model import Alternative, Answer, Question
 
 FORMAT = "tradeoff-log/2"
@@ -56,15 +56,14 @@ class Sided:
 
     def said(self, reply: PairReply) -> Said:
         """Return the side that a reply chooses."""
-        match self.turned(reply):
-            case None:
-                return "skip"
+        match plain(self.turned(reply)):
             case Answer.SAME:
                 return "same"
             case Answer.FIRST:
                 return "left"
             case Answer.SECOND:
                 return "right"
+        return "skip"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +121,8 @@ class _Written:
                     found["kind"] = value
                 case "answer" | "expected":
                     found[one.name] = word(value)
+                case "strength" if value is None:
+                    pass  # as in all logs before there were any
                 case "alternatives" | "tiers" | "differences":
                     found[one.name] = [list(row) for row in value]
                 case _:
@@ -168,8 +169,14 @@ class Answered(_Written):
 
     kind = "answer"
     answer: Answer
+    strength: Strength | None = None
     number: int
     at: datetime
+
+    @property
+    def reply(self) -> AnyAnswer:
+        """The answer, with its strength."""
+        return graded(self.answer, self.strength)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +197,7 @@ class Chosen(_Written):
 
     kind = "choice"
     tiers: tuple[tuple[int, ...], ...]
+    strength: Strength | None = None
     number: int
     at: datetime
 
@@ -197,6 +205,11 @@ class Chosen(_Written):
     def answer(self) -> Choice:
         """The answer."""
         return Choice(self.tiers)
+
+    @property
+    def reply(self) -> AnyAnswer:
+        """The answer, with its strength."""
+        return graded(self.answer, self.strength)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +250,7 @@ class Skipped(_Written):
     at: datetime
 
     @property
-    def answer(self) -> None:
+    def reply(self) -> None:
         """Nothing was answered."""
         return None
 
@@ -318,8 +331,17 @@ KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEven
 ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Stated, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
+def answer_event(reply: AnyAnswer, number: int, at: datetime) -> Answered | Chosen:
+    """Return the event in which the question of this number is answered."""
+    answer, strength = plain(reply), strength_of(reply)
+    if isinstance(answer, Choice):
+        return Chosen(tiers=answer.tiers, strength=strength, number=number, at=at)
+    return Answered(answer=answer, strength=strength, number=number, at=at)
+
+
 def word(reply: Reply) -> str:
-    """Return a reply in a word: as a log spells it, or the tiers of a choice by number, such as "2 > 1, 3"."""
+    """Return a reply in a word, without its strength: as a log spells it, or the tiers of a choice, such as "2 > 1, 3"."""
+    reply = plain(reply)
     if isinstance(reply, Choice):
         return " > ".join(", ".join(str(i + 1) for i in tier) for tier in reply.tiers) if not reply.equal else "same"
     return "skip" if reply is None else reply.value

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, get_args
 
 from tradeoff.errors import LogError
-from tradeoff.menus import ASKS
+from tradeoff.menus import ASKS, STRENGTHS, Graded
 from tradeoff.model import Answer
 
 CheckKind: TypeAlias = Literal["dominated", "repeat"]
-PairReply: TypeAlias = Answer | None  # None: skipped
+PairReply: TypeAlias = Answer | Graded | None  # None: skipped
 CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
 
 LARGEST = 1e9  # gains are at most about 1: a number beyond this is damage, and would overflow later
@@ -146,6 +146,8 @@ class Reader:
                 return self.one_of("kind", CHECKS)
             case "answer" | "expected":
                 return self.reply(name, skip=self.event["event"] != "answer")
+            case "strength":
+                return self.one_of(name, STRENGTHS) if name in self.event else None
             case "regret_bound" | "likely_regret":
                 return self.number(name)
             case "complete":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import Asks, Choice, Menu
+from tradeoff.menus import Asks, Choice, Graded, Menu, plain
 from tradeoff.model import Alternative
 
 
@@ -42,11 +43,11 @@ class Placed:
             Choice.of_best(first, count) if best_only else Choice.of_best_and_worst(first, last, count)
         )
 
-    def said(self, reply: Choice | None) -> str:
+    def said(self, reply: Choice | Graded | None) -> str:
         """Return what was chosen, by places counted from 1: "best 2, worst 4", "same" or "skip"."""
         if reply is None:
             return "skip"
-        placed = self.by_place(reply)
+        placed = self.by_place(cast(Choice, plain(reply)))
         if placed.equal:
             return "same"
         parts = [("best", placed.best), ("worst", placed.worst)]

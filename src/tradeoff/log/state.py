@@ -33,7 +33,7 @@ from tradeoff.log.events import (
     header_of,
 )
 from tradeoff.log.fields import CHECKS, CheckKind
-from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, shapes
+from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, has_ends, shapes
 
 STATED = {PREFERRED, SAME, NOT_WORSE, WORTH_MORE}  # how a comparison of a statement can come out
 
@@ -110,7 +110,7 @@ class LogState:
                     raise LogError(f"{where} answers question {event.number}, which was not asked then")
                 if not isinstance(event, Skipped) and not self._answers(event, self.question):
                     raise LogError(f"{where} is no reply to question {event.number}; the log is damaged or was edited")
-                self.given.append(Given(shown=self.question, reply=event.answer, at=event.at))
+                self.given.append(Given(shown=self.question, reply=event.reply, at=event.at))
                 self.answered, self.question = event.number, None
             case Stated():
                 if event.number != self.answered + 1:
@@ -165,7 +165,9 @@ class LogState:
             self._check_size(where, **{f"alternatives[{number}]": value})
 
     def _answers(self, event: Answered | Chosen, question: Asked | MenuAsked) -> bool:
-        """Return whether an answer is of the kind of its question."""
+        """Return whether an answer is of the kind of its question, and its strength of one that can have any."""
+        if event.strength is not None and not has_ends(event.answer):
+            return False
         if isinstance(question, Asked):
             return isinstance(event, Answered)
         return isinstance(event, Chosen) and event.answer in shapes(len(question.alternatives), question.asks)
@@ -185,6 +187,11 @@ class LogState:
                 right = shown.second if shown.left == "first" else shown.first
                 return "first" if _digits(right) == first else "second"
         return None
+
+    @property
+    def strengths(self) -> bool:
+        """Whether answers may say by how much something is better."""
+        return bool(self.header.settings.get("strengths"))
 
     @property
     def standing(self) -> list[Given]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tradeoff.interview import Interview
 from tradeoff.log import Reply, Shown, ShownMenu
-from tradeoff.menus import Choice, Menu, Occasion, Statement
+from tradeoff.menus import Choice, Menu, Occasion, Statement, plain, strength_of
 from tradeoff.model import Alternative, Item, Lottery, Objective, Question, Recommendation, Vector
 from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
@@ -29,6 +29,7 @@ def finite(number: float | None) -> float | None:
 
 def reply_data(reply: Reply) -> str | Data:
     """Return a reply as programs write it: a word, or what was best and worst on a menu, counted from 1."""
+    reply = plain(reply)
     if isinstance(reply, Choice) and not reply.equal:
         ends = {"best": reply.best, "worst": reply.worst}
         return {word: number + 1 for word, number in ends.items() if number is not None}
@@ -206,7 +207,9 @@ def _answered(problem: Presentable, number: int, question: Occasion, reply: Repl
         }
     else:
         compared = {"first": value_data(problem, question.first), "second": value_data(problem, question.second)}
-    return {"number": number, **compared, "answer": reply_data(reply)}
+    strength = strength_of(reply)
+    said = {} if strength is None else {"strength": strength}
+    return {"number": number, **compared, "answer": reply_data(reply), **said}
 
 
 def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:

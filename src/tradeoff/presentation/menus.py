@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.menus import QUESTIONS, Asks, Choice
+from tradeoff.menus import QUESTIONS, Asks, Choice, Strength
 from tradeoff.model import Alternative, Lottery
 from tradeoff.presentation.cards import SAME, Card, amounts, card
 from tradeoff.presentation.numbers import amounts_together
@@ -172,32 +172,38 @@ def _labels(cards: Sequence[Card]) -> tuple[MenuLabels, ...]:
 # --- what was said ---------------------------------------------------------------------------------------------------
 
 
-def choice_words(placed: Choice | None) -> str:
+def choice_words(placed: Choice | None, strength: Strength | None = None) -> str:
     """Return a reply by places, in a few words.
 
     >>> choice_words(Choice.of_best_and_worst(1, 3, 4)), choice_words(Choice.about_equal(4)), choice_words(None)
     ('2 best, 4 worst', 'about equal', 'skipped')
+    >>> choice_words(Choice.of_best_and_worst(1, 3, 4), "a lot")
+    '2 best, 4 worst, by a lot'
     """
     if placed is None:
         return "skipped"
     if placed.equal:
         return "about equal"
     ends = [(placed.best, "best"), (placed.worst, "worst")]
-    return ", ".join(f"{place + 1} {word}" for place, word in ends if place is not None)
+    words = [f"{place + 1} {word}" for place, word in ends if place is not None]
+    return ", ".join([*words, *([] if strength is None else [f"by {strength}"])])
 
 
-def said_words(placed: Choice | None) -> str:
+def said_words(placed: Choice | None, strength: Strength | None = None) -> str:
     """Return a reply as a sentence.
 
     >>> said_words(Choice.of_best_and_worst(1, 3, 4)), said_words(Choice.of_best(1, 3))
     ('You said that 2 is best and 4 worst.', 'You said that 2 is best.')
+    >>> said_words(Choice.of_best_and_worst(1, 3, 4), "a little")
+    'You said that 2 is best and 4 worst, by a little.'
     """
     if placed is None:
         return "Skipped."
     if placed.equal:
         return "About equal to you."
     worst = "" if placed.worst is None else f" and {placed.worst + 1} worst"
-    return f"You said that {(placed.best or 0) + 1} is best{worst}."
+    much = "" if strength is None else f", by {strength}"
+    return f"You said that {(placed.best or 0) + 1} is best{worst}{much}."
 
 
 def listed(problem: Presentable, alternatives: Sequence[Alternative], placed: Choice | None) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tradeoff.log import Reply, Shown, ShownMenu, Side
-from tradeoff.menus import Choice, Menu, Occasion, Statement
+from tradeoff.log import PairReply, Reply, Shown, ShownMenu, Side
+from tradeoff.menus import Choice, Menu, Occasion, Statement, Strength, plain, strength_of
 from tradeoff.model import Alternative, Answer, Lottery, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
@@ -232,7 +232,7 @@ class Given:
     number: int  # in the log
     left: Alternative
     right: Alternative
-    answer: Answer | None  # FIRST means A; None: skipped
+    answer: PairReply  # FIRST means A; None: skipped
 
 
 @dataclass(frozen=True)
@@ -242,6 +242,7 @@ class GivenToMenu:
     number: int  # in the log
     alternatives: tuple[Alternative, ...]  # in the order in which they were shown
     placed: Choice | None  # by places; None: skipped
+    strength: Strength | None = None
 
 
 @dataclass(frozen=True)
@@ -260,9 +261,11 @@ def as_shown(number: int, question: Occasion, answer: Reply, where: Side | tuple
     if isinstance(question, Statement):
         return Volunteered(number, question.text)
     if isinstance(question, Menu):
-        assert isinstance(where, tuple) and not isinstance(answer, Answer)
+        choice = plain(answer)
+        assert isinstance(where, tuple) and not isinstance(choice, Answer)
         menu = ShownMenu(question, where)
-        return GivenToMenu(number, tuple(menu.alternatives), None if answer is None else menu.by_place(answer))
+        placed = None if choice is None else menu.by_place(choice)
+        return GivenToMenu(number, tuple(menu.alternatives), placed, strength_of(answer))
     assert not isinstance(where, tuple) and not isinstance(answer, Choice)
     shown = Shown(question, where)
     return Given(number, shown.a, shown.b, shown.turned(answer))
@@ -274,7 +277,7 @@ class AnswerLine:
 
     number: int
     ordinal: int
-    choice: str  # "A", "B", "2 best, 4 worst", "about equal" or "skipped"
+    choice: str  # "A", "B, by a lot", "2 best, 4 worst", "about equal" or "skipped"
     said: str
     differences: list[str]
     conflict: bool
@@ -299,6 +302,7 @@ def _told(problem: Presentable, one: AnyGiven) -> tuple[str, str, list[str]]:
     if isinstance(one, Volunteered):
         return "you said", f"You said: {one.text}.", [one.text]
     if isinstance(one, GivenToMenu):
-        return choice_words(one.placed), said_words(one.placed), listed(problem, one.alternatives, one.placed)
+        told = listed(problem, one.alternatives, one.placed)
+        return choice_words(one.placed, one.strength), said_words(one.placed, one.strength), told
     differences = advantages(comparison(problem, one.left, one.right))
-    return sentences.CHOICES[one.answer], sentences.ANSWERED[one.answer], differences
+    return sentences.chosen(one.answer), sentences.answered(one.answer), differences

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tradeoff.log import PairReply
+from tradeoff.menus import plain, strength_of
 from tradeoff.model import Answer, Lottery
 from tradeoff.presentation.stories import are_frequencies, is_certain
 
@@ -30,6 +32,34 @@ NOT_KNOWN = "your answers do not say"
 RISK = "What really happens, and how often:"
 CANNOT_CHANGE = "the same whatever you do"
 ASKED_AGAIN = "Asked once more, the other way round, to be sure."
+
+
+def chosen(reply: PairReply) -> str:
+    """Return a reply to a pair in a few words, in which the first is A.
+
+    >>> from tradeoff.menus import Graded
+    >>> chosen(Answer.SECOND), chosen(Graded(Answer.FIRST, "a lot"))
+    ('B', 'A, by a lot')
+    """
+    strength = strength_of(reply)
+    return CHOICES[side_said(reply)] + ("" if strength is None else f", by {strength}")
+
+
+def answered(reply: PairReply) -> str:
+    """Return a reply to a pair as a sentence, in which the first is A.
+
+    >>> from tradeoff.menus import Graded
+    >>> answered(None), answered(Graded(Answer.SECOND, "a little"))
+    ('Skipped.', 'You preferred B, by a little.')
+    """
+    strength, sentence = strength_of(reply), ANSWERED[side_said(reply)]
+    return sentence if strength is None else f"{sentence.removesuffix('.')}, by {strength}."
+
+
+def side_said(reply: PairReply) -> Answer | None:
+    """Return a reply to a pair without its strength."""
+    side = plain(reply)
+    return side if isinstance(side, Answer) else None
 
 
 def progress(number: int, at_most: int | None, expected: float | None = None) -> str:

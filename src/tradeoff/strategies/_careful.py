@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.menus import AnyQuestion, Menu, checked_questions, members
+from tradeoff.menus import AnyQuestion, Menu, checked_questions, checked_strengths, members, plain
 from tradeoff.model import Answer, Matrix, Question, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import Strategy
@@ -43,7 +43,7 @@ from tradeoff.strategies.elicitation import (
     recommendation,
 )
 from tradeoff.strategies.offering import Offer, offer
-from tradeoff.strategies.sampling import PEOPLE, Dirichlets
+from tradeoff.strategies.sampling import PEOPLE, WITH_STRENGTHS, Answering, Dirichlets
 
 # All constants were chosen by hand on random catalogues and on the people of benchmarks/people.py.
 CONFIDENCE = 0.93  # of the belief must be content with the recommendation,
@@ -91,17 +91,19 @@ TIE_BREAK = 1e-3  # what a bit is worth where a question is to confirm
 
 def careful(
     problem: Problem, *, target: float = 0.01, lotteries: bool = False, questions: str = "pairs", seed: int = 0,
-    prior: Prior | None = None,
+    prior: Prior | None = None, strengths: bool = False,
 ) -> Strategy:  # fmt: skip
     """Return the strategy for people, who make mistakes; it stops when the recommendation is very likely good enough.
 
     ``lotteries`` allows questions about an alternative that comes only with some probability. ``questions`` is one of
     ``tradeoff.menus.QUESTIONS``; with menus, a pair is still asked where it tells nearly as much. ``prior`` is what is
-    supposed of the person before the first answer, as ``learn_prior`` returns it; certificates never use it.
+    supposed of the person before the first answer, as ``learn_prior`` returns it; certificates never use it. With
+    ``strengths``, an answer may say "a lot" or "a little" better (``tradeoff.menus.Graded``), which only the belief uses.
     """
     check_settings(problem, target)
     chooser = InformationChooser(target, lotteries, checked_questions(questions))
-    return elicit(Careful(problem, Certifier.of(problem), chooser, seed, dirichlets_of(prior, problem)))
+    answering = WITH_STRENGTHS if checked_strengths(strengths) else PEOPLE
+    return elicit(Careful(problem, Certifier.of(problem), chooser, seed, dirichlets_of(prior, problem), answering))
 
 
 @dataclass(frozen=True)
@@ -198,13 +200,13 @@ def asked_again(state: State, number: int) -> Question | None:
         return Question(given.question.second, given.question.first)
     if (
         not isinstance(given.question, Menu)
-        or isinstance(given.answer, Answer)
-        or given.answer.best is None
-        or given.answer.worst is None
+        or isinstance(answer := plain(given.answer), Answer)
+        or answer.best is None
+        or answer.worst is None
     ):
         return None
     alternatives = given.question.alternatives
-    return Question(alternatives[given.answer.worst], alternatives[given.answer.best])
+    return Question(alternatives[answer.worst], alternatives[answer.best])
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,15 +218,16 @@ class Careful:
     chooser: InformationChooser
     seed: int
     prior: Dirichlets | None = None
+    answering: Answering = PEOPLE
 
     @property
     def identity(self) -> Hashable:
         """What tells this approach with its settings from others."""
-        return "careful", self.chooser, self.seed, self.prior
+        return "careful", self.chooser, self.seed, self.prior, self.answering
 
     def begin(self) -> State:
         """Return the state before any reply."""
-        belief = Belief.prior(self.certifier.d, PEOPLE, self.seed, self.prior, ANYBODY)
+        belief = Belief.prior(self.certifier.d, self.answering, self.seed, self.prior, ANYBODY)
         state = first_state(self.problem, self.certifier, belief, _least_expected_regret, ANYBODY)
         usual = USUAL_PER_OBJECTIVE * self.certifier.d + USUAL_PER_BIT * self._open_bits(state)
         usual *= AS_MANY[self.chooser.questions]
@@ -235,7 +238,8 @@ class Careful:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
         target, certifier = self.chooser.target, self.certifier
         new = len(state.said[-1][1])
-        belief = state.belief.given(state.differences, state.kinds, new, state.shares, state.owners)
+        shares, owners = state.shares, state.owners
+        belief = state.belief.given(state.differences, state.kinds, new, shares, owners, state.strengths)
         consistent = _trusted(state, state.chance_wrong(belief))
         certificate, candidates = certify(certifier, belief, consistent, state.candidates, _least_expected_regret)
         if _share_content(belief, candidates, target, certificate.number) >= CONFIDENCE:
@@ -347,7 +351,7 @@ def _rival(state: State) -> Rival:
     assert state.rival is not None
     new = len(state.said[-1][1])
     predicted = state.belief.chance(state.differences[-new:], state.kinds[-new:], state.shares[-new:])
-    given = [(one.question, one.answer) for one in state.answers]
+    given = [(one.question, plain(one.answer)) for one in state.answers]
     sides = sides_of(given, [differences for differences, _ in state.said], state.candidates.relevant)
     return state.rival.given(sides, state.kinds, state.shares, new, predicted, most_of(state.candidates.gains))
 

@@ -33,6 +33,7 @@ class Belief:
     noise: Vector  # [PARTICLES]
     lapse: Vector  # [PARTICLES]
     since: NDArray[np.int64]  # [PARTICLES]: the first answer of their present mind
+    much: Vector  # [PARTICLES]
     answering: Answering
     mixture: Dirichlets | None  # what weights were supposed before any answer; None for the usual
     random: np.random.Generator  # never advanced: a copy is, so that a belief stays what it is
@@ -62,20 +63,20 @@ class Belief:
     @property
     def particles(self) -> Particles:
         """The particles alone."""
-        return Particles(self.weights, self.precision, self.noise, self.lapse, self.since)
+        return Particles(self.weights, self.precision, self.noise, self.lapse, self.since, self.much)
 
     def given(
         self, differences: Matrix, kinds: NDArray[np.int64], new: int = 1, shares: Vector | None = None,
-        replies: NDArray[np.int64] | None = None,
+        replies: NDArray[np.int64] | None = None, strengths: NDArray[np.int64] | None = None,
     ) -> Belief:  # fmt: skip
         """Return the belief after one more answer; all comparisons are given, those ``new`` ones of the answer last.
 
-        ``shares`` and ``replies`` are as ``posterior_particles`` takes them.
+        ``shares``, ``replies`` and ``strengths`` are as ``posterior_particles`` takes them.
         """
         random = deepcopy(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
-            prior=self.mixture, shares=shares, replies=replies,
+            prior=self.mixture, shares=shares, replies=replies, strengths=strengths,
         )  # fmt: skip
         return Belief(*moved, self.answering, self.mixture, random)
 
@@ -84,7 +85,11 @@ class Belief:
         return self.weights[:: max(1, len(self.weights) // count)]
 
     def answers(self, differences: Matrix) -> NDArray[np.float64]:
-        """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second."""
+        """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second.
+
+        Whether a strength will be said is not reckoned with: questions that count on it are no better (benchmarks/people.py),
+        and nobody has to say one.
+        """
         return chances(self.particles, differences)
 
     def regrets(self, candidates: Candidates, slack: float = 0.0) -> Matrix:
@@ -120,6 +125,7 @@ class Belief:
         """Return by how many nats the answers were less likely than answers of such people are on average.
 
         That is what the belief is checked with: noise that is learned explains any answers, but not how unlikely they were.
+        What strengths were said is left out: it is the preferences that may fit no weights.
         """
         answers = self.answers(differences)
         expected = np.sum(answers * np.log(answers), axis=0)

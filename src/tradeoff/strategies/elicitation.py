@@ -12,7 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, Occasion, Statement, comparisons, members, share_of_each
+from tradeoff.menus import (
+    AnyAnswer,
+    AnyQuestion,
+    Occasion,
+    Statement,
+    comparisons,
+    members,
+    plain,
+    share_of_each,
+    strength_of,
+    strengths,
+)
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy, replies_in
@@ -97,6 +108,12 @@ class State:
         counted = zip(self.answers, self.said, strict=True)
         found = (np.full(len(kinds), share_of_each(given.question, len(kinds))) for given, (_, kinds) in counted)
         return np.concatenate([np.ones(0), *found])
+
+    @cached_property
+    def strengths(self) -> NDArray[np.int64]:
+        """By how much one side of each comparison was said to be better, as ``menus.strengths`` has it."""
+        found = (strengths(given.answer, len(kinds)) for given, (_, kinds) in zip(self.answers, self.said, strict=True))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     def chance_wrong(self, belief: Belief) -> Vector:
         """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
@@ -229,8 +246,9 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
 
 def _key_after(key: bytes, state: State, given: ForeignAnswer) -> bytes:
     """Return what tells the state after this reply, to the state of this key, from all others."""
-    question, reply = given.question, given.reply
+    question, reply = given.question, plain(given.reply)
     said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
+    said += (strength_of(given.reply) or "").encode()
     foreign = not given.own or question.key in state.foreign
     return hashlib.sha256(key + question.key + said + (b"/foreign" if foreign else b"")).digest()
 

@@ -32,6 +32,7 @@ class StrategySpec:
     - ``seeded``: it takes a ``seed``; studies and the command line give it theirs.
     - ``accepts_foreign_answers``: it can be sent a ``ForeignAnswer``, so that logs of older versions can be resumed.
     - ``menus``: it takes ``questions``, and can ask about more than two alternatives at once.
+    - ``strengths``: it takes ``strengths``, and learns from "a lot" and "a little" better.
     - ``skip_implied(options)``: whether questions whose answer follows from earlier ones are left out by default.
     - ``fewer(options)``: an option, such as "basis=spanner", with which it asks fewer questions than with these; or "".
     - ``prepare(problem, options)`` works out what all people who are asked about the problem share.
@@ -41,6 +42,7 @@ class StrategySpec:
     seeded: bool = False
     accepts_foreign_answers: bool = False
     menus: bool = False
+    strengths: bool = False
     skip_implied: Callable[[Options], bool] = lambda options: False
     fewer: Callable[[Options], str] = lambda options: ""
     prepare: Callable[[Problem, Options], None] = lambda problem, options: None
@@ -50,7 +52,7 @@ class StrategySpec:
 AnyStrategy: TypeAlias = str | StrategySpec | Callable[..., Strategy]
 
 BUILT_IN: dict[str, StrategySpec] = {
-    "careful": StrategySpec(careful, seeded=True, accepts_foreign_answers=True, menus=True),
+    "careful": StrategySpec(careful, seeded=True, accepts_foreign_answers=True, menus=True, strengths=True),
     "certified": StrategySpec(certified, seeded=True, accepts_foreign_answers=True, menus=True),
     # The paper's own basis asks what the pseudo-code asks; a spanner has no pseudo-code to be true to.
     "paper": StrategySpec(

@@ -5,7 +5,7 @@ Arrays in, arrays out, randomness passed in: the same generator gives the same p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, lgamma, log
 from typing import NamedTuple
 
@@ -13,19 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import FLOOR, REPLIES, mover
-from tradeoff.menus import NOT_WORSE
+from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, GRADED, REPLIES, mover
+from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
+from tradeoff.model import frozen_array
 from tradeoff.strategies.polytope import checked_answers
 
 __all__ = [
     "PEOPLE",
     "SLIPS",
+    "WITH_STRENGTHS",
     "Answering",
     "Dirichlets",
     "Particles",
     "chances",
     "consistent",
     "log_likelihood",
+    "log_words",
     "posterior_particles",
 ]
 
@@ -68,6 +71,7 @@ class Answering:
 
     ``precision`` is the difference in worth that goes unnoticed, ``noise`` the scale of the logistic noise with which a
     difference is felt, both where weights sum to 1; ``lapse`` is how often an answer is given that is not meant at all.
+    ``much`` is by how much more than the precision something must be better to be "a lot" better, where that is said.
     Before any answer, the mind is changed with probability ``change``: what was said before it tells nothing.
     """
 
@@ -75,9 +79,11 @@ class Answering:
     noise: tuple[float, float] = (NO_NOISE, NO_NOISE)
     lapse: tuple[float, float] = (0.05, 0.05)
     change: float = 0.0
+    much: tuple[float, float] = (0.1, 0.1)
 
     def __post_init__(self) -> None:
-        for name, (low, high) in (("precision", self.precision), ("noise", self.noise), ("lapse", self.lapse)):
+        for name in ("precision", "noise", "lapse", "much"):
+            low, high = getattr(self, name)
             if not 0 < low <= high < inf or (name == "lapse" and high >= 2 / 3):
                 raise ArgumentError(
                     f"the range of the {name} is {low} to {high}; it must be above 0"
@@ -87,8 +93,13 @@ class Answering:
             raise ArgumentError(f"the chance of a changed mind is {self.change!r}; it must be 0 or more, and below 1")
 
     @property
+    def strengths(self) -> bool:
+        """Whether people may say by how much something is better, so that it has to be learned what that means."""
+        return self.much[0] < self.much[1]
+
+    @property
     def ranges(self) -> tuple[Vector, Vector]:
-        """The lowest and highest logarithm of each trait."""
+        """The lowest and highest logarithm of precision, noise and lapse."""
         low, high = np.log(np.array([self.precision, self.noise, self.lapse])).T.copy()
         return low, high
 
@@ -97,6 +108,8 @@ SLIPS = Answering()  # people who mean what they say, but for slips
 # What is supposed of real people. Chosen by hand on the people of benchmarks/people.py, so that those who answer exactly are
 # asked at most two questions more than if that were known, and what is said of the others is true.
 PEOPLE = Answering(noise=(1e-4, 0.3), lapse=(0.01, 0.25), change=0.01)
+# The same where they say by how much: to some nearly everything is a lot better, to others nothing ever is.
+WITH_STRENGTHS = replace(PEOPLE, much=(0.003, 1.0))
 
 
 class Particles(NamedTuple):
@@ -107,6 +120,7 @@ class Particles(NamedTuple):
     noise: Vector  # [n]
     lapse: Vector  # [n]
     since: NDArray[np.int64]  # [n]: the first answer of their present mind
+    much: Vector = frozen_array([0.1])  # [n], or the same for all where nobody says by how much
 
 
 def consistent(weights: ArrayLike, precision: ArrayLike, differences: ArrayLike, kinds: ArrayLike) -> NDArray[np.bool_]:
@@ -152,6 +166,23 @@ def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLik
     return result
 
 
+def log_words(particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike) -> Matrix:
+    """Return ``[n, q]``: the logarithm of how likely particle i, who prefers a side, says by so much; 0 where nothing was said.
+
+    >>> someone = Particles(np.array([[1.0]]), *np.array([[0.01], [1e-9], [0.02]]), np.array([0]), np.array([0.2]))
+    >>> np.exp(log_words(someone, [[0.5], [0.5], [0.1]], [1, 1, 1], [0, 2, 2])).round(2).tolist()
+    [[1.0, 0.95, 0.12]]
+    """
+    difference, kind = checked_answers(differences, kinds)
+    words = _checked_strengths(strengths, kind)
+    least, much = particles.precision[:, None], np.asarray(particles.much)[:, None]
+    blurred = particles.noise[:, None] + BLUR * (least + much)
+    x = np.exp(np.minimum((particles.weights @ (kind * difference.T) - least) / blurred, 50.0))
+    lot = 0.5 * CARELESS + (1 - CARELESS) * (x + 1) / (x + np.exp(much / blurred))
+    result: Matrix = np.log(np.where(words == UNSAID, 1.0, np.where(words == A_LOT, lot, 1 - lot)))
+    return result
+
+
 def posterior_particles(
     differences: ArrayLike,
     kinds: ArrayLike,
@@ -164,6 +195,7 @@ def posterior_particles(
     prior: Dirichlets | None = None,
     shares: ArrayLike | None = None,
     replies: ArrayLike | None = None,
+    strengths: ArrayLike | None = None,
     moves: int = 8,
 ) -> Particles:
     """Return n draws of who the person is, given answers as in :func:`half_spaces`.
@@ -174,7 +206,8 @@ def posterior_particles(
     particles, one of a single weight on a logarithmic scale, one of each trait, and a draw of when the mind was changed;
     each leaves the posterior as it is, so more rounds only mean more independent particles. ``shares`` says for how much the
     noise of each comparison counts, where one answer makes several that are not independent, and ``replies`` the number of the
-    answer that each belongs to; by default each is an answer.
+    answer that each belongs to; by default each is an answer. ``strengths`` says by how much one was said to be better
+    (``menus.strengths``); by default nothing was said.
 
     >>> rng = np.random.default_rng(0)
     >>> found = posterior_particles([[1.0, -1.0]], [+1], 400, rng)
@@ -185,29 +218,36 @@ def posterior_particles(
     d = difference.shape[1]
     last = _last_of_each(replies, len(kind))
     counts = np.where(last, 1.0, -1.0) * (1.0 if shares is None else np.asarray(shares, np.float64))
+    how_much = np.full(len(kind), UNSAID) if strengths is None else _checked_strengths(strengths, kind)
+    graded = kind * (1 + GRADED * how_much)
     if n < 4:
         raise ArgumentError(f"particles need n >= 4; found {n}")
     prior = Dirichlets.usual(d) if prior is None else prior
-    low, high = answering.ranges
+    low, high = (np.append(end, log(much)) for end, much in zip(answering.ranges, answering.much, strict=True))
     if start is None:
         seen = 0
         weights = prior.draw(n, rng)
-        traits = rng.uniform(low, high, (n, len(low)))
+        traits = np.column_stack([rng.uniform(low[:-1], high[:-1], (n, len(low) - 1)), np.full(n, low[-1])])
+        if answering.strengths:  # drawn last and only where it counts: nobody else's particles depend on it
+            traits[:, -1] = rng.uniform(low[-1], high[-1], n)
         since = np.zeros(n, dtype=np.int64)
     else:
         picked = np.arange(n) * len(start.weights) // n if seen == len(kind) else slice(None)
         weights = np.maximum(np.array(start.weights, np.float64)[picked], FLOOR)
         weights /= weights.sum(axis=1, keepdims=True)
-        traits = np.clip(np.log(np.stack([start.precision, start.noise, start.lapse], axis=1)[picked]), low, high)
+        much = np.broadcast_to(start.much, start.precision.shape)
+        found = np.stack([start.precision, start.noise, start.lapse, much], axis=1)
+        traits = np.clip(np.log(found[picked]), low, high)
         since = np.array(start.since)[picked]
     coefficients, powers = prior.terms()
     change = log(answering.change) if answering.change > 0 else -inf
     for count in (np.flatnonzero(last) + 1).tolist():
         if count <= seen:
             continue
-        newest = _reply(
-            _particles(weights, traits, since), difference[seen:count], kind[seen:count], counts[seen:count]
-        )
+        now, new = _particles(weights, traits, since), slice(seen, count)
+        newest = _reply(now, difference[new], kind[new], counts[new])
+        if how_much[new].any():
+            newest = newest * np.exp(log_words(now, difference[new], kind[new], how_much[new]).sum(axis=1))
         likelihood, seen = np.cumsum(newest), count
         ticks = (np.arange(n) + rng.random()) * (likelihood[-1] / n)  # systematic: the least noise
         drawn = np.minimum(np.searchsorted(likelihood, ticks, side="right"), len(likelihood) - 1)
@@ -215,7 +255,7 @@ def posterior_particles(
         weights, traits, since = others.copy(), other_traits.copy(), since[drawn]
         mover()(
             weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
-            np.ascontiguousarray(kind[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
+            np.ascontiguousarray(graded[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
             moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
         )  # fmt: skip
     return _particles(weights, traits, since)
@@ -238,5 +278,19 @@ def _reply(particles: Particles, differences: Matrix, kinds: NDArray[np.int64], 
 
 
 def _particles(weights: Matrix, traits: Matrix, since: NDArray[np.int64]) -> Particles:
-    precision, noise, lapse = np.exp(traits).T
-    return Particles(weights, precision, noise, lapse, since)
+    precision, noise, lapse, *much = np.exp(traits).T
+    return Particles(weights, precision, noise, lapse, since, *much)
+
+
+def _checked_strengths(strengths: ArrayLike, kind: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the strengths, one for each comparison; raise an ArgumentError if one has none that could be said."""
+    found = np.asarray(strengths).astype(np.int64)
+    if found.shape != kind.shape or not np.isin(found, (UNSAID, A_LITTLE, A_LOT)).all():
+        raise ArgumentError(
+            f"strengths are as many of 0, 1 and 2 as there are comparisons, {len(kind)}; found {found!r:.80}"
+        )
+    if (np.abs(kind[found != UNSAID]) != 1).any():
+        raise ArgumentError(
+            "a strength was given of a comparison in which neither side is preferred; it must be 0 there"
+        )
+    return found

@@ -18,7 +18,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.log import Asked, Event, Given, Header, LogState, MenuAsked, Stated, fold, word
-from tradeoff.menus import QUESTIONS
+from tradeoff.menus import QUESTIONS, strength_of
 from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
 
@@ -34,8 +34,8 @@ README = """Data of the study {name!r}.
 
 answers.{format}        one row per answer, skip and attention check; gains (0 is the reference, 1 the best attainable)
                    and outcomes (in units) of the alternatives, which of two was shown on the left, in which order a menu of
-                   more was shown, what was answered (by number: "2 > 1, 3 > 4") and chosen (by place), and whether it was
-                   taken back
+                   more was shown, what was answered (by number: "2 > 1, 3 > 4") and chosen (by place), by how much it is
+                   better (a lot or a little, where that was asked for), and whether it was taken back
 participants.{format}   one row per person
 events.jsonl       every event of every person, in order, with their number: Interview.resume replays them
 study.json         strategy, settings, texts and seed
@@ -77,22 +77,26 @@ def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Eve
     return {number: log for number in states if not isinstance(log := every[number - 1], DamagedError)}
 
 
-def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2) -> list[Row]:
+def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2, strengths: bool = False) -> list[Row]:
     """Return one row per answer, skip and check of every participant whose log can be read, in order.
 
-    Every row has columns for ``most`` alternatives, or for as many as the largest question had.
+    Every row has columns for ``most`` alternatives, or for as many as the largest question had; and one for the strength,
+    with ``strengths`` or where somebody was asked for it.
     """
     states = folded(problem, logs)[0]
+    strengths = strengths or any(state.strengths for state in states.values())
     menus = [one.shown for state in states.values() for one in state.given if isinstance(one.shown, MenuAsked)]
     most = max([most, *(len(menu.alternatives) for menu in menus)])
     return [
-        _answer(problem, number, ordinal, given, most)
+        _answer(problem, number, ordinal, given, most, strengths)
         for number, state in states.items()
         for ordinal, given in enumerate(state.given, start=1)
     ]
 
 
-def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int) -> Row:
+def _answer(
+    problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int, strengths: bool = False
+) -> Row:
     shown = given.shown
     row: Row = {
         "participant": participant,
@@ -104,6 +108,7 @@ def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, m
         "order": " ".join(str(number + 1) for number in shown.order) if isinstance(shown, MenuAsked) else None,
         "answer": word(given.reply),
         "chosen": given.said,
+        **({"strength": strength_of(given.reply)} if strengths else {}),
         "retracted": given.retracted,
         "asked": shown.at.isoformat(),
         "answered": given.at.isoformat(),
@@ -209,12 +214,12 @@ def largest_question(study: Study) -> int:
     return QUESTIONS.get(study.settings.get("questions", "pairs"), (2, ""))[0]
 
 
-def columns_of(problem: AnyProblem, most: int = 2) -> tuple[list[str], list[str]]:
+def columns_of(problem: AnyProblem, most: int = 2, strengths: bool = False) -> tuple[list[str], list[str]]:
     """Return the column names of both tables, which an empty table needs too."""
     nothing, time = (0.0,) * len(problem.objectives), datetime.fromtimestamp(0, UTC)
     given = Given(shown=Asked(number=1, first=nothing, second=nothing, at=time), reply=None, at=time)
     empty = LogState(Header(problem="", strategy="", settings={}, at=time))
-    return list(_answer(problem, 1, 1, given, most)), list(_participant(problem, 1, empty))
+    return list(_answer(problem, 1, 1, given, most, strengths)), list(_participant(problem, 1, empty))
 
 
 def files_of(
@@ -226,12 +231,12 @@ def files_of(
     """
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
-    most = largest_question(study)
-    answers, participants = columns_of(problem, most)
+    most, strengths = largest_question(study), bool(study.settings.get("strengths"))
+    answers, participants = columns_of(problem, most, strengths)
     readme = README.format(name=study.name, format=format)
     public = {key: value for key, value in asdict(study).items() if key != "admin"}
     files: dict[str, Callable[[], bytes]] = {
-        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most), answers, format),
+        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most, strengths), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
         "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),

@@ -30,7 +30,7 @@ from tradeoff.log import (
     Side,
     side_of,
 )
-from tradeoff.menus import Choice, Menu, Occasion, Statement
+from tradeoff.menus import Choice, Menu, Occasion, Statement, plain
 from tradeoff.model import Answer, Question, Recommendation
 from tradeoff.problem import Problem
 from tradeoff.studies.checks import dominated_pair
@@ -159,7 +159,7 @@ class Session:
         shown = self._repeatable()
         given = [record for record in shown if record[2] is not None] or shown
         record = next((record for record in given if record[2] is not Answer.SAME), given[0])
-        number, question, reply = record
+        number, question, reply = record[0], record[1], plain(record[2])  # a strength may well differ the second time
         ends = _ends(record)
         if ends is not None:
             return ends, Answer.FIRST, side_of(self.interview.sides, ends)
@@ -178,11 +178,12 @@ class Session:
         """
         shown = self.shown(turn)
         if isinstance(shown, CheckShown):
-            if isinstance(reply, Choice):
+            side = plain(reply)
+            if isinstance(side, Choice):
                 raise ArgumentError(
                     "two alternatives are being compared; answer with one of them, or that they are about equal"
                 )
-            self.interview.record(CheckAnswered(check=shown.check, answer=reply, at=self.interview.now()))
+            self.interview.record(CheckAnswered(check=shown.check, answer=side, at=self.interview.now()))
         elif reply is None:
             self.interview.skip()
         else:
@@ -307,7 +308,7 @@ class Session:
 
 def _ends(record: Record) -> Question | None:
     """Return the best and the worst of a menu as a pair, if both were named."""
-    _, question, reply = record
+    _, question, reply = record[0], record[1], plain(record[2])
     if not isinstance(question, Menu) or not isinstance(reply, Choice) or reply.best is None or reply.worst is None:
         return None
     return Question(question.alternatives[reply.best], question.alternatives[reply.worst])

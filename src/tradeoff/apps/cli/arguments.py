@@ -18,10 +18,11 @@ from tradeoff.problem import Presentable
 # What is not an option of a strategy, and the argument or flag that each command has for it instead.
 _BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
 NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
-    "ask": {**_BOTH, "clock": None, "sides": "--seed"},
+    "ask": {**_BOTH, "clock": None, "sides": "--seed", "strengths": "--strengths"},
     "simulate": {
         **_BOTH, "users": "--users", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
-        "people": "--people", "prior": "--prior", "jobs": "--jobs", "out": "--out", "progress": None,
+        "people": "--people", "prior": "--prior", "strengths": "--strengths", "jobs": "--jobs",
+        "out": "--out", "progress": None,
     },
 }  # fmt: skip
 
@@ -112,3 +113,14 @@ def questions_for(
         return {"questions": wished}
     fits = spec_of(strategy).menus and not problem.has_paths and "questions" not in settings
     return {"questions": "best-worst-4"} if fits and not settings.get("lotteries") else {}
+
+
+def strengths_for(strategy: str, wished: bool) -> dict[str, Any]:
+    """Return the setting of whether people may say by how much something is better; some strategies learn nothing from it."""
+    from tradeoff.strategies import spec_of
+
+    if wished and not spec_of(strategy).strengths:
+        raise ArgumentError(
+            f"the strategy {strategy!r} learns nothing from how much better something is; leave out --strengths, or use careful"
+        )
+    return {"strengths": True} if wished else {}

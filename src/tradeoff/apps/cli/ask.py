@@ -19,23 +19,30 @@ import click
 
 from tradeoff.apps.cli.knowing import KNOW_FROM_HELP, all_known
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
-from tradeoff.apps.cli.source import KINDS, KNOW_HELP, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import (
+    KINDS,
+    KNOW_HELP,
+    PROBLEM_HELP,
+    QUESTIONS_HELP,
+    STRENGTHS_HELP,
+    Source,
+    problem_argument,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.log import Reply, Said, Shown, ShownMenu
+    from tradeoff.log import Reply, Shown, ShownMenu
     from tradeoff.menus import Statement
+    from tradeoff.people import Person
     from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
     from tradeoff.users import LinearUser
 
 FILE = click.Path(path_type=Path)
 
-KEYS: dict[str, Said] = {"a": "left", "b": "right", "=": "same", "e": "same", "s": "skip"}
-POSSIBLE = "press a, b, = (about equal), s (skip), u (undo), d (details), ? (help) or q (quit)"
 BEGIN = "Press any key to begin."
 
 PREPARING = "Preparing the first question. The very first time, that takes a while: code is compiled and kept ..."
@@ -59,6 +66,7 @@ MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
+@click.option("--strengths", is_flag=True, help=STRENGTHS_HELP)
 @click.option("--know", "known", multiple=True, metavar="TEXT", help=KNOW_HELP)
 @click.option("--know-from", "files", multiple=True, type=FILE, metavar="FILE", help=KNOW_FROM_HELP)
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
@@ -89,6 +97,7 @@ def ask(
     strategy: str | None,
     options: tuple[str, ...],
     questions: str | None,
+    strengths: bool,
     known: tuple[str, ...],
     files: tuple[Path, ...],
     max_questions: int | None,
@@ -106,6 +115,7 @@ def ask(
     \b
     a, b        A or B is better for you
     1 to 4      of a few: first the best of them, then the worst
+                of two, with --strengths: 1 A by a lot, 2 A by a little, 3 B by a little, 4 B by a lot
     = (or e)    they are about equal to you
     s           skip: draw no conclusion, and ask something else
     u           undo: take back the last answer
@@ -117,34 +127,40 @@ def ask(
     On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin, such as a, or
     "2 4" for the best and the worst; the end of the input is the same as q.
     """
-    from tradeoff.apps.cli.arguments import questions_for, settings_from, weights_from
+    from tradeoff.apps.cli.arguments import questions_for, settings_from, strengths_for, weights_from
     from tradeoff.apps.cli.pages import print_first_page, print_notes
     from tradeoff.errors import ArgumentError
+    from tradeoff.people import Person, kind_of, regret_of
     from tradeoff.presentation.data import interview_data
     from tradeoff.strategies import spec_of
-    from tradeoff.users import LinearUser, relative_regret
+    from tradeoff.users import LinearUser
 
     settings = settings_from(options, "ask")
     settings |= {} if strategy is None else {"strategy": strategy}
     settings |= {} if max_questions is None else {"max_questions": max_questions}
-    if resume is not None and (settings or questions or log is not None):
+    if resume is not None and (settings or questions or strengths or log is not None):
         raise ArgumentError(
             "--resume continues an interview with the settings and the file it was begun with; leave out --log, "
-            "--strategy, --option, --questions and --max-questions"
+            "--strategy, --option, --questions, --strengths and --max-questions"
         )
     if precision is not None and simulate is None:
         raise ArgumentError("--precision is about a simulated person; add --simulate, or leave it out")
     loaded = source.read(resume)
-    person = None
+    person: LinearUser | Person | None = None
     if simulate is not None:
         weights = weights_from(simulate, loaded.objectives)
-        person = LinearUser.scaled(loaded, weights, 0.01 if precision is None else precision)
+        noticed = 0.01 if precision is None else precision
+        person = (
+            Person(loaded, weights, kind_of("exact", noticed), seed, strengths=True)
+            if strengths
+            else LinearUser.scaled(loaded, weights, noticed)
+        )
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.arguments()])
     named = settings.get("strategy", "careful")
     if spec_of(named).seeded:
         settings.setdefault("seed", seed)
-    settings |= questions_for(loaded, named, settings, questions)
+    settings |= questions_for(loaded, named, settings, questions) | strengths_for(named, strengths)
     print_notes(loaded, on_stderr=as_json)
     early = person is None and resume is None and out.is_terminal  # to read while the first question is prepared
     if early:
@@ -170,7 +186,7 @@ def ask(
         if as_json:
             found = interview_data(loaded, interview)
             if person is not None:
-                found["relative_regret"] = relative_regret(loaded, person, interview.recommendation.alternative)
+                found["relative_regret"] = regret_of(loaded, person, interview.recommendation.alternative)
             emit(found)
         if not interview.finished:
             part(logged, out, call)
@@ -333,7 +349,7 @@ class Screen:
         from tradeoff.presentation.result import certificate_while_asking
         from tradeoff.presentation.sentences import ASKED_AGAIN, progress
 
-        self.problem, self.out = problem, out
+        self.problem, self.out, self.strengths = problem, out, logged.interview.state.strengths
         self.pair = pair(problem, shown.a, shown.b, (lottery_of(problem, shown.a), lottery_of(problem, shown.b)))
         found = logged.interview.recommendation
         self.heading = progress(logged.number, logged.interview.at_most, found.expected_left)
@@ -346,23 +362,25 @@ class Screen:
 
         rows = screen_rows(self.out)
         for line in question_lines(
-            self.pair, self.heading, self.out.width, rows, note=self.note, certainty=self.certainty
-        ):
+            self.pair, self.heading, self.out.width, rows,
+            note=self.note, certainty=self.certainty, strengths=self.strengths,
+        ):  # fmt: skip
             self.out.print(line)
 
     def prompt(self) -> None:
         """Print which keys there are."""
         from tradeoff.apps.cli.questions import prompt_lines
 
-        for line in prompt_lines(self.out.width):
+        for line in prompt_lines(self.out.width, self.strengths):
             self.out.print(line, style="bold")
 
 
 def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Console, next_key: NextKey) -> bool:
     """Show a pair and take keys until one moves the interview on; return False when it is to end here."""
     from tradeoff.apps.cli import keys
-    from tradeoff.apps.cli.questions import help_text, open_screen, question_details, took_back
-    from tradeoff.presentation.sentences import ANSWERED
+    from tradeoff.apps.cli.answering import is_answer, possible, reply_by
+    from tradeoff.apps.cli.questions import help_text, open_screen, pair_keys, question_details, took_back
+    from tradeoff.presentation.sentences import answered
 
     asked, screen = False, Screen(logged, problem, shown, out)
     screen.show()
@@ -370,25 +388,25 @@ def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Conso
         key = next_key(None if asked else screen.prompt)
         asked = True
         match key.lower():
-            case "a" | "b" | "=" | "e" | "s" as pressed:
-                reply = shown.reply(KEYS[pressed])
+            case pressed if is_answer(pressed, screen.strengths):
+                reply = reply_by(pressed, shown)
                 logged.tell(reply)
-                out.print(ANSWERED[shown.turned(reply)])
+                out.print(answered(shown.turned(reply)))
                 return True
             case "u":
-                if took_back(logged, out, POSSIBLE):
+                if took_back(logged, out, possible(screen.strengths)):
                     return True
             case "d":
                 open_screen(out, question_details(screen.pair, out.width), next_key, screen.show)
                 asked = False
             case "?":
-                open_screen(out, cell(help_text(screen.problem)), next_key, screen.show)
+                open_screen(out, cell(help_text(problem, pair_keys(screen.strengths))), next_key, screen.show)
                 asked = False
             case "q" | keys.END:
                 return False
             case _:
                 named = repr(key) if key.isprintable() else "that key"
-                out.print(cell(f"{named} is not an answer; {POSSIBLE}"))
+                out.print(cell(f"{named} is not an answer; {possible(screen.strengths)}"))
 
 
 def part(logged: LoggedInterview, out: Console, call: str) -> None:
@@ -400,24 +418,24 @@ def part(logged: LoggedInterview, out: Console, call: str) -> None:
     out.print(cell(f"  {call} {option}"), soft_wrap=True)
 
 
-def end(problem: Presentable, interview: Interview, person: LinearUser | None, out: Console) -> None:
+def end(problem: Presentable, interview: Interview, person: LinearUser | Person | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
+    from tradeoff.people import regret_of
     from tradeoff.presentation.result import as_shown
-    from tradeoff.users import relative_regret
 
     sides = interview.sides_shown()
     given = [as_shown(*record, sides.get(record[0], "first")) for record in interview.answers]
     print_recommendation(out, problem, interview.recommendation, interview.finished, given)
     if person is not None:
-        lost = 100 * relative_regret(problem, person, interview.recommendation.alternative)
+        lost = 100 * regret_of(problem, person, interview.recommendation.alternative)
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")
 
 
 # --- simulated people ------------------------------------------------------------------------------------------------
 
 
-def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser, out: Console | None) -> None:
+def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser | Person, out: Console | None) -> None:
     """Let a simulated person answer everything, and print each answer in a few lines."""
     from tradeoff.apps.cli.cards import print_answer
     from tradeoff.presentation.result import answer_lines, as_shown

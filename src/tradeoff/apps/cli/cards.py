@@ -162,7 +162,7 @@ def _curves_that_fit(problem: Presentable, given: Sequence[AnyGiven]) -> str | N
     not_worse: list[tuple[Alternative, Alternative]] = []
     for one in given:
         if isinstance(one, Given):
-            told_apart.append((one.left, one.right, one.answer))
+            told_apart.append((one.left, one.right, sentences.side_said(one.answer)))
         elif isinstance(one, GivenToMenu) and one.placed is not None:
             for first, second, outcome in implied(one.placed):
                 pair = one.alternatives[first], one.alternatives[second]

@@ -11,11 +11,12 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from tradeoff.apps.cli import keys
+from tradeoff.apps.cli.answering import hear_how_much
 from tradeoff.apps.cli.cards import card_block, filled, lottery_of, risk_block, shortened
 from tradeoff.apps.cli.output import cell
 from tradeoff.apps.cli.questions import BETWEEN, fitted, help_text, open_screen, screen_rows, took_back
 from tradeoff.log import ShownMenu
-from tradeoff.menus import Choice
+from tradeoff.menus import Choice, Strength, graded
 from tradeoff.presentation.menus import MenuLabels, MenuRow, MenuTable, menu_table, said_words
 from tradeoff.presentation.result import certificate_while_asking
 from tradeoff.presentation.sentences import progress
@@ -103,19 +104,30 @@ def hear_menu(logged: LoggedInterview, shown: ShownMenu, problem: Presentable, o
                 place = int(key) - 1
                 if not both:
                     return _told(logged, out, shown, Choice.of_best(place, screen.count))
-                if best is not None:
-                    return _told(logged, out, shown, Choice.of_best_and_worst(best, place, screen.count))
-                best, asked = place, False
+                if best is None:
+                    best, asked = place, False
+                    continue
+                strength: Strength | None = None
+                if logged.interview.state.strengths:
+                    ended, strength = hear_how_much(best, place, out, next_key)
+                    if ended in ("q", keys.END):
+                        return False
+                    if ended == "u":
+                        best, asked = None, False
+                        continue
+                return _told(logged, out, shown, Choice.of_best_and_worst(best, place, screen.count), strength)
             case _:
                 named = repr(key) if key.isprintable() else "that key"
                 out.print(cell(f"{named} is not an answer; {possible_keys(screen.count, best)}"))
                 waiting = []
 
 
-def _told(logged: LoggedInterview, out: Console, shown: ShownMenu, placed: Choice | None) -> bool:
+def _told(
+    logged: LoggedInterview, out: Console, shown: ShownMenu, placed: Choice | None, strength: Strength | None = None
+) -> bool:
     """Record a choice of places, and say what it was."""
-    logged.tell(None if placed is None else shown.by_number(placed))
-    out.print(said_words(placed))
+    logged.tell(None if placed is None else graded(shown.by_number(placed), strength))
+    out.print(said_words(placed, strength))
     return True
 
 

@@ -13,6 +13,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from tradeoff.apps.cli.answering import SCALE_HELP, SCALE_PROMPT
 from tradeoff.apps.cli.cards import card_block, filled, risk_block, shortened
 from tradeoff.apps.cli.keys import NextKey
 from tradeoff.apps.cli.output import cell
@@ -70,16 +71,23 @@ def open_screen(out: Console, what: RenderableType, next_key: NextKey, show: Cal
     show()
 
 
-def prompt_lines(width: int) -> list[str]:
+def pair_keys(strengths: bool) -> str:
+    """Return what the keys of a pair mean."""
+    first, rest = PAIR_KEYS.lstrip("\n").split("\n", 1)
+    return f"\n{first}{SCALE_HELP if strengths else ''}\n{rest}"
+
+
+def prompt_lines(width: int, strengths: bool = False) -> list[str]:
     """Return the keys in as few lines as they fit."""
-    return [line.strip() for line in filled([f"{one} " for one in PROMPT], width + 1)]
+    prompt = (*PROMPT[:2], *SCALE_PROMPT, *PROMPT[2:]) if strengths else PROMPT
+    return [line.strip() for line in filled([f"{one} " for one in prompt], width + 1)]
 
 
 # --- on one screen ---------------------------------------------------------------------------------------------------
 
 
 def question_lines(
-    shown: Pair, heading: str, width: int, height: int, *, note: str = "", certainty: str = ""
+    shown: Pair, heading: str, width: int, height: int, *, note: str = "", certainty: str = "", strengths: bool = False
 ) -> list[Text]:
     """Return a question in lines that fit the screen with the prompt below them; what does not fit is in the details."""
     *begin, last = filled(heading.split(" "), width)
@@ -90,7 +98,8 @@ def question_lines(
         mark = Text(f" {letter} ", style="bold reverse")
         head.append(mark.append_text(cell(f" {shortened(name, width - 4)}", "not reverse")))
     table = partial(_comparison, average=shown.average, width=width)
-    return fitted(head, shown, table, width, height - len(prompt_lines(width)), shared_by="both", certainty=certainty)
+    left = height - len(prompt_lines(width, strengths))
+    return fitted(head, shown, table, width, left, shared_by="both", certainty=certainty)
 
 
 def fitted(

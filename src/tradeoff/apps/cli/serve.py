@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, STRENGTHS_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -152,6 +152,7 @@ def strategy_options(command: Command) -> Command:
     @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
                   help="What to suppose of people before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
     @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
+    @click.option("--strengths", is_flag=True, help=STRENGTHS_HELP)
     @click.option(
         "--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person at most this many questions."
     )
@@ -160,14 +161,15 @@ def strategy_options(command: Command) -> Command:
     @functools.wraps(command)
     def run(
         strategy: str, options: tuple[str, ...], questions: str | None, prior: Path | None, max_questions: int | None,
-        seed: int, **arguments: Any,
+        seed: int, strengths: bool, **arguments: Any,
     ) -> Any:  # fmt: skip
         one_thread_each()
-        from tradeoff.apps.cli.arguments import prior_from, settings_from
+        from tradeoff.apps.cli.arguments import prior_from, settings_from, strengths_for
 
         settings = settings_from(options, "ask")
         settings |= {} if prior is None else {"prior": prior_from(prior)}
         settings |= {} if max_questions is None else {"max_questions": max_questions}
+        settings |= strengths_for(strategy, strengths)
         return command(chosen=StrategyOptions(strategy, settings, seed, questions), **arguments)
 
     return run  # type: ignore[return-value]

@@ -33,6 +33,7 @@ PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
 @click.option("--people", default="exact", show_default=True, metavar="KIND",
               help="How the users answer: slips-10, logistic-10, tired, changing-5, ...; a wrong one lists all.")  # fmt: skip
+@click.option("--strengths", is_flag=True, help='Let users add "a lot better" or "a little better" to their answers.')
 @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
               help="What to suppose of the users before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
 @click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
@@ -54,6 +55,7 @@ def simulate(
     options: tuple[str, ...],
     error_rate: float,
     people: str,
+    strengths: bool,
     prior: Path | None,
     max_questions: int | None,
     seed: int,
@@ -70,10 +72,10 @@ def simulate(
     without any questions, with equal weights, is shown as well.
     """
     from tradeoff import population
-    from tradeoff.apps.cli.arguments import prior_from, settings_from
+    from tradeoff.apps.cli.arguments import prior_from, settings_from, strengths_for
     from tradeoff.results import check_picture, plot_results
 
-    given = settings_from(options, "simulate")
+    given = settings_from(options, "simulate") | strengths_for(strategy, strengths)
     if prior is not None:
         given["prior"] = prior_from(prior)
     if plot is not None:
@@ -145,7 +147,8 @@ def summary_data(run: Population, name: str, seconds: float) -> dict[str, Any]:
 def heading(run: Population, title: str) -> str:
     """Return what was simulated, in a line."""
     used = run.settings
-    options = "".join(f", {name} {value}" for name, value in used.options.items() if name != "prior")
+    options = "".join(f", {name} {value}" for name, value in used.options.items() if name not in ("prior", "strengths"))
+    options += ", with strengths" if used.options.get("strengths") else ""
     options += ", with a prior" if used.options.get("prior") else ""
     slips = f", {100 * used.error_rate:g}% wrong answers" if used.error_rate else ""
     slips += f", people of the kind {used.people}" if used.people != "exact" else ""

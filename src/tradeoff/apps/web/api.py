@@ -17,7 +17,7 @@ from tradeoff.apps.web.threads import visit
 from tradeoff.decisions import why_not as reason_why_not
 from tradeoff.errors import ArgumentError
 from tradeoff.log import Asked, CheckShown, MenuAsked, Reply
-from tradeoff.menus import Choice
+from tradeoff.menus import STRENGTHS, Choice, Graded, plain
 from tradeoff.model import Answer
 from tradeoff.presentation.data import recommendation_data, shown_data
 from tradeoff.presentation.decision_data import ranking_data, rival_data
@@ -45,18 +45,38 @@ async def question(request: Request) -> Response:
 
 async def answers(request: Request) -> Response:
     """Record an answer and send the next question. The answer is durable before the next question is worked out."""
-    given = await _body(request, {"turn": int, "answer": str, "best": int, "worst": int}, required=("turn",))
+    fields = {"turn": int, "answer": str, "best": int, "worst": int, "strength": str}
+    given = await _body(request, fields, required=("turn",))
     turn, said = given["turn"], given.get("answer")
     if (said is None) == ("best" not in given) or (said is not None and "worst" in given):
         raise HTTPException(422, "give either answer, or best and worst")
     if said is not None and said not in ANSWERS:
         raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
+    if "strength" in given and given["strength"] not in STRENGTHS:
+        raise HTTPException(422, f"strength must be one of {', '.join(STRENGTHS)}")
     await visit(
         _sessions(request), request.path_params["id"],
-        lambda session: session.tell(turn, _reply(session.shown(turn), given)), turn=turn,
+        lambda session: _tell(session, given), turn=turn,
         quick=lambda session: session.state.shown is not None,
     )  # fmt: skip
     return await _next_question(request)
+
+
+def _tell(session: Session, given: dict[str, Any]) -> None:
+    """Record a reply in a session; what cannot be said to this question, though it is well-formed, is a conflict."""
+    turn = given["turn"]
+    reply, strength = _reply(session.shown(turn), given), given.get("strength")
+    if strength is None:
+        session.tell(turn, reply)
+        return
+    if not session.state.strengths:
+        raise HTTPException(409, "this interview does not ask by how much something is better; leave strength out")
+    if reply is None:
+        raise HTTPException(409, "what is skipped has no strength; leave strength out")
+    try:
+        session.tell(turn, Graded(plain(reply), strength))
+    except ArgumentError as error:
+        raise HTTPException(409, str(error)) from None
 
 
 def _reply(shown: Asked | MenuAsked | CheckShown, given: dict[str, Any]) -> Reply:
@@ -169,6 +189,7 @@ def state_data(session: Session) -> dict[str, Any]:
         "answered": session.answered,
         "at_most": session.at_most,
         "question": None if asked is None else shown_data(session.problem, asked),
+        **({"strengths": list(STRENGTHS)} if session.state.strengths else {}),
     }
 
 

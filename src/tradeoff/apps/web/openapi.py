@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tradeoff.menus import ASKS
+from tradeoff.menus import ASKS, STRENGTHS
 
 ANSWERS = ("first", "second", "same", "skip")
 
@@ -42,6 +42,18 @@ STATE = {
     "answered": {**WHOLE, "description": "How many answers can be taken back."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
     "question": {"oneOf": [{"type": "null"}, _ref("Question"), _ref("Menu")]},
+}
+
+STRENGTH_WORDS = {
+    "strengths": {
+        **_list({"enum": list(STRENGTHS)}),
+        "description": "By how much something may be said to be better; left out where that is not asked for.",
+    }
+}
+STRENGTH = {
+    "type": "string",
+    "enum": list(STRENGTHS),
+    "description": "By how much the preferred one is better, or the best of a menu than its worst; may be left out.",
 }
 
 NAMED = {
@@ -154,8 +166,8 @@ SCHEMAS: dict[str, Schema] = {
             },
         }
     ),
-    "State": _object(STATE),
-    "Begun": _object({"id": TEXT, **STATE}),
+    "State": _object({**STATE, **STRENGTH_WORDS}, required=tuple(STATE)),
+    "Begun": _object({"id": TEXT, **STATE, **STRENGTH_WORDS}, required=("id", *STATE)),
     "Given": {"oneOf": [_ref("GivenToPair"), _ref("GivenToMenu")]},
     "GivenToPair": _object(
         {
@@ -165,13 +177,16 @@ SCHEMAS: dict[str, Schema] = {
                 "enum": list(ANSWERS),
                 "description": "To a menu only same (all about equal) or skip.",
             },
-        }
+            "strength": STRENGTH,
+        },
+        required=("turn", "answer"),
     ),
     "GivenToMenu": _object(
         {
             "turn": POSITIVE,
             "best": {**POSITIVE, "description": "The number of the best alternative, counted from 1."},
             "worst": {**POSITIVE, "description": "The number of the worst one, where the menu asks for it."},
+            "strength": STRENGTH,
         },
         required=("turn", "best"),
     ),

@@ -18,7 +18,8 @@ from tradeoff.apps.web.decision import decision
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.log import SAID, Asked, CheckShown, MenuAsked, Reply, write_log
-from tradeoff.menus import Choice
+from tradeoff.menus import STRENGTHS, Choice, Strength, graded
+from tradeoff.model import Answer
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
@@ -79,6 +80,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
         "answered": session.answered,
         "texts": sessions.study.texts,
         "notice": notice,
+        "strengths": session.state.strengths,
     }
     with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
         if isinstance(asked, MenuPrompt):
@@ -128,13 +130,25 @@ def _reply(shown: Asked | MenuAsked | CheckShown, fields: Mapping[str, str]) -> 
             raise ArgumentError(f"{given[:40]!r} is not an answer to a menu; it is choice, same or skip")
         best, worst = (whole(fields, name) if name in fields else None for name in ("best", "worst"))
         try:
-            return shown.chosen(shown.asks, best, worst)
+            return graded(shown.chosen(shown.asks, best, worst), _strength(fields.get("strength", "")))
         except ArgumentError as error:
             raise NotChosenError(str(error)) from None
-    said = next((one for one in SAID if one == given), None)
-    if said is None:
-        raise ArgumentError(f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}")
-    return shown.reply(said)
+    side, _, much = given.partition(" ")  # a button can send one value: "left", or "left a lot"
+    said = next((one for one in SAID if one == side), None)
+    reply = None if said is None else shown.reply(said)
+    if said is None or (much and not isinstance(reply, Answer)):
+        raise ArgumentError(
+            f"{given[:40]!r} is not an answer; it is {', '.join(SAID)}, or left or right with a strength"
+        )
+    return graded(reply, _strength(much)) if isinstance(reply, Answer) else reply
+
+
+def _strength(text: str) -> Strength | None:
+    """Return a strength as a form has it; "" where none was chosen."""
+    found = next((one for one in STRENGTHS if one == text), None)
+    if text and found is None:
+        raise ArgumentError(f"{text[:40]!r} is not a strength; it is {' or '.join(STRENGTHS)}, or left out")
+    return found
 
 
 async def undo(request: Request) -> Response:

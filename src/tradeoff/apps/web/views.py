@@ -12,7 +12,7 @@ from tradeoff.apps.web.decision import Decision
 from tradeoff.apps.web.overview import admin_view
 from tradeoff.apps.web.rendering import RenderCache, environment, render, render_cache
 from tradeoff.log import Shown, ShownMenu
-from tradeoff.menus import Asks
+from tradeoff.menus import STRENGTHS, Asks
 from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
@@ -80,6 +80,7 @@ def question_view(
     answered: int,
     texts: Mapping[str, str],
     notice: str = "",
+    strengths: bool = False,
 ) -> dict[str, Any]:
     """Return the values of question.html: A is ``left``, B is ``right``."""
     expected = None if recommendation is None else recommendation.expected_left
@@ -96,6 +97,7 @@ def question_view(
         "certificate": "" if recommendation is None else certificate_while_asking(recommendation),
         "links": links,
         "answered": answered,
+        "strengths": STRENGTHS if strengths else (),
     }
 
 
@@ -110,6 +112,7 @@ def menu_view(
     answered: int,
     texts: Mapping[str, str],
     notice: str = "",
+    strengths: bool = False,
 ) -> dict[str, Any]:
     """Return the values of menu.html."""
     alternatives, asks = shown.alternatives, shown.question.asks
@@ -128,6 +131,7 @@ def menu_view(
         "certificate": certificate_while_asking(recommendation),
         "links": links,
         "answered": answered,
+        "strengths": STRENGTHS if strengths and asks == "best-worst" else (),
     }
 
 

@@ -23,6 +23,10 @@ function typing(element) {
 function choose(key) {
   const radios = (name) => [...document.querySelectorAll(`.choose input[name="${name}"]`)];
   const free = ["best", "worst"].find((name) => radios(name).length && !radios(name).some((one) => one.checked));
+  if (!free && radios("strength")[Number(key) - 1]) { // then 1 is a lot and 2 a little
+    radios("strength")[Number(key) - 1].checked = true;
+    return true;
+  }
   const radio = free && radios(free).find((one) => one.value === key);
   if (!radio) return false;
   radio.checked = true;
