@@ -2,11 +2,12 @@
 
     python benchmarks/latency.py [--quick] [--answers N] [--only TEXT] [--json FILE]
 
-Simulated interviews of people whose precision is 1% of their best; in some rows 15% of their answers are wrong. Every
-interview is about a problem of its own, so that no solved direction is in a cache; what happens before the first question
-is the column "first question". A wait is telling the answer and asking for the next question; after the last answer
-there is none, and what that takes, all bounds of the result included, is the column "result" (its largest, where a row
-has a target for single waits). "Looking" is the time that the recommendation takes on the way, where it is shown.
+Simulated interviews of people whose precision is 1% of their best; in some rows 15% of their answers are wrong, and in some of
+these they are asked about four alternatives at a time. Every interview is about a problem of its own, so that no solved
+direction is in a cache; what happens before the first question is the column "first question". A wait is telling the answer
+and asking for the next question; after the last answer there is none, and what that takes, all bounds of the result included,
+is the column "result" (its largest, where a row has a target for single waits). "Looking" is the time that the recommendation
+takes on the way, where it is shown.
 
 Where the time goes is measured in interviews of its own, with timers around the functions of the strategies; a
 function's time is its own, without that of other timed functions that it calls. The exit code is 0 whether or not the
@@ -69,6 +70,7 @@ class Row:
     most: float | None = None
     error_rate: float = 0.0  # of the answers
     strategies: tuple[str, ...] = STRATEGIES
+    questions: str = "pairs"
 
 
 @dataclass(eq=False)
@@ -127,7 +129,7 @@ def interview(row: Row, strategy: str, number: int, waits: Waits, timers: Timers
     user = person(problem, number, row.error_rate)
     timed = nullcontext if timers is None else timers.counting
     begin = time.perf_counter()
-    held = Interview(problem, strategy, seed=number)
+    held = Interview(problem, strategy, seed=number, questions=row.questions)
     question = held.ask()
     waits.first.append(time.perf_counter() - begin)
     while question is not None:
@@ -318,6 +320,18 @@ def rows(quick: bool) -> list[Row]:
         *(
             Row(f"catalogue of 500, k={k}, 15% wrong", partial(catalogue, 500, k), 500, 2000, 0.15)
             for k in (6, 8, 10, 12)
+        ),
+        *(
+            Row(
+                f"catalogue of 500, k={k}, 15% wrong, menus",
+                partial(catalogue, 500, k),
+                500,
+                2000,
+                0.15,
+                ("careful",),
+                "best-worst-4",
+            )
+            for k in (6, 12)
         ),
     ]
 

@@ -6,6 +6,8 @@ while and send the form; each one who finishes is followed by a new one. The rea
 
     python benchmarks/serve.py                        500 participants, 2 s of thinking, SQLite
     python benchmarks/serve.py --store postgresql     the same with two workers
+    python benchmarks/serve.py --random               everybody goes another way; the server compiles in the background
+    python benchmarks/serve.py --random --no-compile  the same without
 """
 
 from __future__ import annotations
@@ -92,6 +94,7 @@ class Measured:
     form: list[float] = field(default_factory=list)
     page: list[float] = field(default_factory=list)
     answer: list[float] = field(default_factory=list)
+    result: list[float] = field(default_factory=list)
     finished: int = 0
     begun: int = 0
     errors: list[str] = field(default_factory=list)
@@ -164,8 +167,11 @@ class Person:
                 measured.page.append(end - middle)
                 measured.answer.append(end - begin)
         self.check(status, 303, measured)
+        begin = time.perf_counter()
         status, _, _ = await self.ask("GET", place)
         self.check(status, 200, measured)
+        if counting.is_set():
+            measured.result.append(time.perf_counter() - begin)
         measured.finished += 1
 
     @staticmethod
@@ -226,7 +232,9 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) -> Iterator[tuple[str, int]]:
+def served(
+    problem: MDP, store: str, workers: int, strategy: str, folder: Path, *more: str
+) -> Iterator[tuple[str, int]]:
     """Give the address of the real server."""
     tool = Path(sys.executable).parent / "tradeoff"
     tradeoff.save(problem, folder / "field.npz")
@@ -236,7 +244,7 @@ def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) 
     with output.open("wb") as out:
         process = subprocess.Popen(
             [str(tool), "study", "serve", "crowd", "--store", store, "--workers", str(workers), "--port", "0",
-             "--no-browser"], cwd=folder, stdout=out, stderr=subprocess.STDOUT,
+             "--no-browser", *more], cwd=folder, stdout=out, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
         for _ in range(600):
@@ -251,7 +259,8 @@ def served(problem: MDP, store: str, workers: int, strategy: str, folder: Path) 
     finally:
         process.terminate()
         process.wait(timeout=30)
-        complaints = [line for line in output.read_text().splitlines() if "Error" in line or "not saved" in line]
+        told = ("Error", "not saved", "ompiled")
+        complaints = [line for line in output.read_text().splitlines() if any(word in line for word in told)]
         print("\n".join(complaints[:10]), file=sys.stderr)
 
 
@@ -284,14 +293,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--strategy", default="careful")
     parser.add_argument("--random", action="store_true", help="random successors: people share as little as possible")
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help="as of tradeoff serve")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="before the first person comes")
     given = parser.parse_args(arguments)
+    more = () if given.compile is None else ("--compile" if given.compile else "--no-compile",)
     workers = given.workers or (2 if given.store == "postgresql" else 1)
     make = random_successors if given.random else field_trip
     problem = make(given.states, given.objectives, given.horizon)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with database(given.store, folder) as store:
-            with served(problem, store, workers, given.strategy, folder) as address:
+            with served(problem, store, workers, given.strategy, folder, *more) as address:
+                time.sleep(given.wait)
                 measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
             with open_store(store, write=False) as kept:
                 logs = kept.logs("crowd")
@@ -309,7 +322,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{'sending an answer':<28} {milliseconds(measured.form)}")
     print(f"{'the next page':<28} {milliseconds(measured.page)}")
     print(f"{'both':<28} {milliseconds(measured.answer)}")
-    requests = [*measured.form, *measured.page]
+    print(f"{'the result':<28} {milliseconds(measured.result)}")
+    requests = [*measured.form, *measured.page, *measured.result]
     worst = 1e3 * float(np.quantile(requests, 0.95)) if requests else float("inf")
     print(f"{'all requests':<28} {milliseconds(requests)}")
     met = worst < TARGET and not measured.errors

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -16,16 +17,22 @@ import tradeoff
 from tests import processes
 from tests.messages import refused
 from tradeoff import population
+from tradeoff.crowds import Waiting, Walked
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.model import Reason
 from tradeoff.population import exceeded_statements, run_user, user_of
-from tradeoff.results import Results, Row, Shards, check_out, held, read_results, write_results
+from tradeoff.problem import Problem
+from tradeoff.results import Parts, Results, Row, check_out, held, read_results, write_results
 from tradeoff.users import LinearUser, relative_regret
 
 COFFEE = tradeoff.load("coffee")
 # The paper's strategy takes the least time, and what is tested here does not depend on it.
 simulate = partial(population.simulate, strategy="paper")
 Settings = partial(population.Settings, strategy="paper")
+
+
+# Every process comes back after each interview: then there are as many rounds and parts as can be.
+HASTY = (0.0,)
 
 
 def timeless(results: Results) -> list[Row]:
@@ -88,16 +95,27 @@ def test_a_row_alone_is_the_row_of_the_run(settings: population.Settings) -> Non
 
 
 @pytest.mark.parametrize("name", ["coffee", "commute"])
-def test_processes_change_nothing_but_the_seconds(name: str) -> None:
+def test_processes_change_nothing_but_the_seconds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = tradeoff.load(name)
-    alone, together = (simulate(problem, 40, error_rate=0.05, jobs=jobs).results for jobs in (1, 2))
-    assert timeless(alone) == timeless(together)
+    expected = timeless(simulate(problem, 40, error_rate=0.05, jobs=1).results)
+    monkeypatch.setattr(population, "ROUNDS", (0.0, 0.5))
+    for at_once in (3, 1000):
+        monkeypatch.setattr(population, "AT_ONCE", at_once)
+        assert timeless(simulate(problem, 40, error_rate=0.05, jobs=2).results) == expected
 
 
-def test_a_dask_cluster_gives_the_same_rows() -> None:
+def test_many_are_drawn_in_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = timeless(simulate(COFFEE, 30, jobs=1).results)
+    monkeypatch.setattr(population, "MANY", 10)
+    monkeypatch.setattr(population, "ROUNDS", (0.0, 0.5))
+    assert timeless(simulate(COFFEE, 30, jobs=2).results) == expected
+
+
+def test_a_dask_cluster_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     import distributed
 
     expected = timeless(simulate(COFFEE, 50, jobs=1).results)
+    monkeypatch.setattr(population, "ROUNDS", (0.0, 0.5))  # what is left after one interview goes to the cluster
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster),
@@ -111,9 +129,10 @@ def test_a_back_end_that_returns_everything_at_once_works() -> None:
     """Ray's is one; joblib's own multiprocessing back end behaves like it."""
     code = (
         "import joblib, tradeoff\n"
-        "from tradeoff.population import simulate\n"
+        "from tradeoff import population\n"
+        "population.ROUNDS = (0.0, 0.5)\n"
         "with joblib.parallel_config(backend='multiprocessing', n_jobs=2):\n"
-        "    print(simulate(tradeoff.load('coffee'), 30, strategy='paper').results.questions.tolist())"
+        "    print(population.simulate(tradeoff.load('coffee'), 30, strategy='paper').results.questions.tolist())"
     )
     done = processes.run([sys.executable, "-c", code], check=True)
     assert json.loads(done.stdout) == simulate(COFFEE, 30, jobs=1).results.questions.tolist()
@@ -191,32 +210,46 @@ def interrupted(out: Path, users: int = 80, at: int = 30, **settings: object) ->
         if done >= at:
             raise Stop
 
-    with pytest.raises(Stop):
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(Stop):
+        patched.setattr(population, "ROUNDS", HASTY)
         simulate(COFFEE, users, jobs=1, out=out, progress=progress, **settings)  # type: ignore[arg-type]
+
+
+def parts_of(out: Path) -> list[Path]:
+    return sorted(out.with_name(f"{out.name}.shards").glob("*.npz"))
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "rows.csv"
     interrupted(out)
-    kept = {path.name: path.read_bytes() for path in (tmp_path / "rows.csv.shards").glob("0*.csv")}
-    assert kept and not out.exists()
+    kept = Parts(out, json.loads((tmp_path / "rows.csv.shards" / "manifest.json").read_text())).read(80)
+    assert len(kept) > 1 and not out.exists()
     asked: list[int] = []
-    real = population.run_user
-    monkeypatch.setattr(population, "run_user", lambda p, i, s: (asked.append(i), real(p, i, s))[1])
+    real = population.interview_all
+
+    def observed(problem: Problem, people: Waiting, *more: Any) -> Walked:
+        asked.extend(people.index.tolist())
+        return real(problem, people, *more)
+
+    monkeypatch.setattr(population, "interview_all", observed)
+    monkeypatch.setattr(population, "ROUNDS", (1e9,))
     simulate(COFFEE, 80, jobs=1, out=out)
     assert not (tmp_path / "rows.csv.shards").exists()
-    kept_rows = b"".join(text.split(b"\n", 1)[1] for _, text in sorted(kept.items()))
-    assert kept_rows in out.read_bytes(), "what was finished is taken over, seconds and all"
-    assert asked == [0, 0, *range(kept_rows.count(b"\n"), 80)], "beside the preparation, only the rest is asked"
-    assert timeless(read_results(out)) == timeless(simulate(COFFEE, 80, jobs=1).results)
+    before, after = Results.joined(kept), read_results(out)
+    taken = [after.row(i) for i in before.index.tolist()]
+    assert taken == [before.row(i) for i in range(len(before))], "what was finished is taken over, seconds and all"
+    assert sorted([*asked, *before.index.tolist()]) == list(range(80)), "only the rest is asked"
+    assert timeless(after) == timeless(simulate(COFFEE, 80, jobs=1).results)
 
 
-def test_a_damaged_shard_is_simulated_again(tmp_path: Path) -> None:
+def test_a_damaged_part_is_simulated_again(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     interrupted(out)
-    first, second, *_ = sorted((tmp_path / "rows.csv.shards").glob("0*.csv"))
-    first.write_text(first.read_text()[:300])
-    second.write_text("")
+    first, second, third, fourth, *_ = parts_of(out)
+    first.write_bytes(first.read_bytes()[:300])
+    second.write_bytes(b"")
+    third.write_bytes(third.read_bytes().replace(b"NUMPY", b"BUMPY"))
+    (fourth.parent / "copy.npz").write_bytes(fourth.read_bytes())  # nobody's row counts twice
     simulate(COFFEE, 80, jobs=1, out=out)
     assert timeless(read_results(out)) == timeless(simulate(COFFEE, 80, jobs=1).results)
 
@@ -244,11 +277,11 @@ def test_another_run_is_refused_and_nothing_is_lost(
 
 def test_a_damaged_manifest_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
-    for text in ("", "[]", '{"shard": 0}', "[" * 100_000):
+    for text in ("", "[]", '{"users": 1}', "[" * 100_000):
         (tmp_path / "rows.csv.shards").mkdir(exist_ok=True)
         (tmp_path / "rows.csv.shards" / "manifest.json").write_text(text)
         with refused(ArgumentError, tmp_path / "rows.csv.shards" / "manifest.json", "damaged"):
-            Shards(out, {"users": 1, "shard": 1}, ["a"])
+            Parts(out, {"users": 1})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")

@@ -15,6 +15,7 @@ from tradeoff._version import __version__ as __version__
 if TYPE_CHECKING:
     from tradeoff.covering import cover
     from tradeoff.decisions import group, ranking, why_not
+    from tradeoff.elsewhere import earlier_answers
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from tradeoff.representation import compress, represent
     from tradeoff.sensitivity import what_if
     from tradeoff.sources import examples, load, save
+    from tradeoff.sources.tables.comparisons import imported_comparisons
     from tradeoff.strategies.earlier import learn_prior
     from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
 
@@ -98,8 +100,10 @@ _HOME = {
     "compress": "representation",
     "cover": "covering",
     "dilute": "problem",
+    "earlier_answers": "elsewhere",
     "examples": "sources",
     "group": "decisions",
+    "imported_comparisons": "sources.tables.comparisons",
     "learn_prior": "strategies.earlier",
     "load": "sources",
     "ranking": "decisions",
@@ -151,8 +155,10 @@ __all__ = [
     "compress",
     "cover",
     "dilute",
+    "earlier_answers",
     "examples",
     "group",
+    "imported_comparisons",
     "learn_prior",
     "load",
     "ranking",

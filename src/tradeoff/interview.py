@@ -101,9 +101,7 @@ class Interview:
         steady = SteadyClock(clock)
         header = Header(
             version=VERSION,
-            problem=problem.fingerprint,
-            problem_name=getattr(problem, "name", ""),
-            objectives=tuple(o.name for o in problem.objectives),
+            **running.described(problem),
             strategy=name_of(strategy),
             settings={"max_questions": max_questions, "skip_implied": skip_implied, **options},
             sides=sides,
@@ -258,9 +256,8 @@ class Interview:
                 own = [record for record in self._answers if record[0] not in self._foreign]
                 self._untold = deque(record for record in self._answers if record[0] in self._foreign)
                 self._run = self._begun(own)
-            while self._untold:
-                self._run.tell(self._untold[0], foreign=self._untold[0][0] in self._foreign)
-                self._untold.popleft()
+            self._run.tell_all(self._untold, self._foreign)
+            self._untold.clear()
         except BaseException:
             self._run = None
             raise

@@ -1,27 +1,33 @@
 """What a person says without being asked: "price > speed", "price 20% to 40%", "Alto > Brio".
 
 A statement is about how much objectives matter, counted for the whole way from the worst to the best amount of each, or about
-two items of a catalogue. It comes down to comparisons, as every answer does. What is said of two items is like the answer to a
-question about them; what is said of weights is taken exactly, whatever the person can tell apart.
+two alternatives: items of a catalogue, or amounts ("price 9, crema 6 > price 7, crema 4"). It comes down to comparisons, as
+every answer does. What is said of two alternatives is like the answer to a question about them; what is said of weights is
+taken exactly, whatever the person can tell apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError
 from tradeoff.menus import PREFERRED, SAME, WORTH_MORE, Statement
 from tradeoff.model import Vector
+from tradeoff.objective import YES_NO
 from tradeoff.problem import Problem
 
-FORMS = '"A > B" (A matters more, or is preferred), "A >= 20%", "A <= 40%", "A 20% to 40%" or, of items, "A = B"'
+FORMS = (
+    '"A > B" (A matters more, or is preferred), "A >= 20%", "A <= 40%", "A 20% to 40%" or, of items, "A = B"; amounts are '
+    'compared with "price 9, size 2 > price 7, size 1"'
+)
 LONGEST = 400  # characters
 
 _BETWEEN = re.compile(r"(?P<name>.+?)\s+(?P<low>[\d.]+)\s*%\s*(?:to|-)\s*(?P<high>[\d.]+)\s*%")
 _LIMIT = re.compile(r"(?P<name>.+?)\s*(?P<sign>>=|<=)\s*(?P<share>[\d.]+)\s*%")
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)(e-?\d+)?")
 _ORDER = re.compile(r"(?P<first>.+?)\s+(?P<sign>[>=])\s+(?P<second>.+)")
 
 
@@ -49,24 +55,59 @@ def statement(problem: Problem, text: str) -> Statement:
         return Statement(said, difference[None, :], np.array([WORTH_MORE]))
     if found := _ORDER.fullmatch(said):
         names = found["first"], found["second"]
-        items = [_item(problem, name) for name in names]
         equal = found["sign"] == "="
-        if items[0] is not None and items[1] is not None:
-            difference, noticed = items[0] - items[1], PREFERRED
-        elif equal:
+        if all(_is_item(problem, name) for name in names):
+            return compared(problem, *names, equal=equal)
+        if amounts := [one for name in names if (one := _amounts(problem, name, said)) is not None]:
+            return _compares(problem, _between(problem, amounts, said), said, equal)
+        if equal:
             raise ArgumentError(
-                f"{said!r}: only items can be about equal; of objectives say, for example, a share: {FORMS}"
+                f"{said!r}: only items and amounts can be about equal; of objectives say, for example, a share: {FORMS}"
             )
-        else:
-            difference, noticed = np.subtract(*(_objective(problem, name, said) for name in names)), WORTH_MORE
-        if not difference.any():
-            raise ArgumentError(
-                f"{said!r} compares something with itself, or with its equal; nothing follows from that"
-            )
-        return Statement(said, difference[None, :], np.array([SAME if equal else noticed]))
+        difference = np.subtract(*(_objective(problem, name, said) for name in names))
+        _check_differ(difference, said)
+        return Statement(said, difference[None, :], np.array([WORTH_MORE]))
     raise ArgumentError(
         f"{said!r:.80} is not understood; say {FORMS}, with the names of objectives, or of items with > or ="
     )
+
+
+def compared(problem: Problem, better: str, worse: str, *, equal: bool = False) -> Statement:
+    """Return that one item is preferred to another, by their names, or that they are about equal."""
+    said = f"{better} {'=' if equal else '>'} {worse}"
+    for name in (better, worse):
+        if not _is_item(problem, name):
+            raise ArgumentError(f"there is no item {name!r:.80} in {getattr(problem, 'name', 'the problem')!r}")
+    return _compares(problem, _gains(problem, better) - _gains(problem, worse), said, equal)
+
+
+def _compares(problem: Problem, difference: Vector, said: str, equal: bool) -> Statement:
+    """Return that a difference of gains is an advantage, or too small to notice, if something follows from that.
+
+    Weights on what is the same for every plan are left open, so nothing follows where two differ in that. A precision is
+    counted as at most all that can be gained, so nothing follows where more than that is about equal.
+    """
+    for j in open_objectives(problem):
+        if difference[j]:
+            raise ArgumentError(
+                f"{said!r} depends on {problem.objectives[j].name!r}, which is the same for all that can be chosen here"
+            )
+    _check_differ(difference, said)
+    if equal and np.abs(difference).max() > 1:
+        raise ArgumentError(
+            f"{said!r}: these differ by more than anything that can be chosen here; nothing follows from that"
+        )
+    return Statement(said, difference[None, :], np.array([SAME if equal else PREFERRED]))
+
+
+def open_objectives(problem: Problem) -> list[int]:
+    """Return the objectives whose weights stay open, because they are the same for every plan."""
+    return [j for j, matters in enumerate(getattr(problem, "matters", ())) if not matters]
+
+
+def _check_differ(difference: Vector, said: str) -> None:
+    if not difference.any():
+        raise ArgumentError(f"{said!r} compares something with itself, or with its equal; nothing follows from that")
 
 
 def _share(text: str, said: str) -> float:
@@ -87,13 +128,60 @@ def _objective(problem: Problem, name: str, said: str) -> Vector:
     ]
     if len(same) != 1:
         raise ArgumentError(f"{said!r}: there is no objective {name!r:.60}; there are {', '.join(map(repr, names))}")
+    if same[0] in open_objectives(problem):
+        raise ArgumentError(
+            f"{said!r}: {names[same[0]]!r} is the same for all that can be chosen here, so that it does not matter"
+        )
     vector: Vector = np.eye(len(names))[same[0]]
     return vector
 
 
-def _item(problem: Problem, name: str) -> Vector | None:
-    """Return the gains of an item, if the problem has one of this name and no objective is called so."""
-    alternative: Callable[[str], object] | None = getattr(problem, "alternative", None)
-    if alternative is None or name in (o.name for o in problem.objectives) or name not in getattr(problem, "names", ()):
+def _is_item(problem: Problem, name: str) -> bool:
+    """Return whether the problem has an item of this name, left out or not, and no objective is called so."""
+    if not hasattr(problem, "alternative") or name in (o.name for o in problem.objectives):
+        return False
+    return name in getattr(problem, "names", ()) or name in getattr(problem, "beaten", ())
+
+
+def _gains(problem: Problem, name: str) -> Vector:
+    """Return the gains of an item; where others beat it, they may be below 0."""
+    beaten: Mapping[str, Sequence[float]] = getattr(problem, "beaten", {})
+    if name in beaten:
+        return (np.array(beaten[name]) - problem.origin) / problem.scale
+    return np.array(problem.alternative(name).value)  # type: ignore[attr-defined]
+
+
+def _amounts(problem: Problem, text: str, said: str) -> dict[int, float] | None:
+    """Return the amounts that a text such as "price 9 EUR, size 2" names, by objective; None if it names none."""
+    parts = [_amount(problem, part.strip()) for part in text.split(",")]
+    if all(part is None for part in parts):
         return None
-    return np.array(alternative(name).value)  # type: ignore[attr-defined]
+    found = dict(part for part in parts if part is not None)
+    if len(found) != len(parts):
+        raise ArgumentError(f"{said!r}: {text!r:.80} does not give an amount to each of some objectives; say {FORMS}")
+    return found
+
+
+def _amount(problem: Problem, text: str) -> tuple[int, float] | None:
+    """Return the objective and the amount of "price 9 EUR" or "price 9"; None if it is something else."""
+    for j, objective in sorted(enumerate(problem.objectives), key=lambda one: -len(one[1].name)):
+        name, rest = text[: len(objective.name)], text[len(objective.name) :].strip()
+        if name.casefold() != objective.name.casefold():
+            continue
+        if objective.unit == YES_NO and rest in ("yes", "no"):
+            return j, float(rest == "yes")
+        number = rest.removesuffix(objective.unit).strip() if objective.unit else rest
+        return (j, float(number)) if _NUMBER.fullmatch(number) else None
+    return None
+
+
+def _between(problem: Problem, amounts: list[dict[int, float]], said: str) -> Vector:
+    """Return what the first of two lists of amounts gains over the second."""
+    if len(amounts) != 2 or amounts[0].keys() != amounts[1].keys():
+        raise ArgumentError(
+            f"{said!r}: give amounts of the same objectives on both sides; those that are left out count as the same"
+        )
+    difference = np.zeros(len(problem.objectives))
+    for j in amounts[0]:
+        difference[j] = (amounts[0][j] - amounts[1][j]) / problem.scale[j]
+    return difference

@@ -220,6 +220,11 @@ class Menu:
         """What identifies this menu: the values bit for bit, and what is asked."""
         return self.asks.encode() + self.values.tobytes()
 
+    def turned(self, places: int) -> Menu:
+        """Return this menu with every alternative so many places further on, the last ones first."""
+        by = -places % len(self.alternatives)
+        return Menu(self.alternatives[by:] + self.alternatives[:by], self.asks)
+
 
 AnyQuestion: TypeAlias = Question | Menu
 
@@ -326,9 +331,12 @@ def share_of_each(question: Occasion, count: int) -> float:
     """Return for how much each of an answer's ``count`` comparisons counts: who chooses among n feels only n - 1 differences.
 
     With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as independent, they
-    would make a belief too sure.
+    would make a belief too sure. A statement may say what was answered to a menu elsewhere: the differences felt there
+    are those from which the others follow.
     """
     felt = len(question.alternatives) - 1 if isinstance(question, Menu) else count
+    if isinstance(question, Statement) and count > 1:
+        felt = int(np.linalg.matrix_rank(question.differences))
     return min(1.0, felt / max(1, count))
 
 
@@ -353,8 +361,24 @@ def possible(worth: Vector, precision: float, asks: Asks) -> list[Choice]:
     return [choice for choice in _named(count, asks) if _fits(choice, worth, precision)]
 
 
-def _fits(choice: Choice, worth: Vector, precision: float) -> bool:
-    tiers = [worth[list(tier)] for tier in choice.tiers]
-    if tiers[0].max() - tiers[-1].min() <= precision:
-        return False
-    return all(one.min() >= other.max() - precision for one, other in combinations(tiers, 2))
+def first_possible(worth: Matrix, precision: float, asks: Asks) -> NDArray[np.int64]:
+    """Return the first that is ``possible`` for each row of worths, as its place in ``shapes``.
+
+    >>> first_possible(np.array([[1.0, 0.99, 0.2], [0.2, 1.0, 0.5], [0.5, 0.5, 0.5]]), 0.05, "best").tolist()
+    [0, 1, 3]
+    """
+    every = shapes(worth.shape[1], asks)
+    found = np.full(len(worth), len(every) - 1)
+    told_apart = np.ptp(worth, axis=1) > precision
+    for place, choice in reversed(list(enumerate(every[:-1]))):
+        found[told_apart & _fits(choice, worth, precision)] = place
+    return found
+
+
+def _fits(choice: Choice, worth: NDArray[np.float64], precision: float) -> NDArray[np.bool_]:
+    """Return whether a choice may be made by whoever finds alternatives worth this, [..., n]."""
+    tiers = [worth[..., list(tier)] for tier in choice.tiers]
+    fits: NDArray[np.bool_] = tiers[0].max(axis=-1) - tiers[-1].min(axis=-1) > precision
+    for one, other in combinations(tiers, 2):
+        fits = fits & (one.min(axis=-1) >= other.max(axis=-1) - precision)
+    return fits

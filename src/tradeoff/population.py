@@ -1,127 +1,52 @@
 """Simulate many users of one problem: how many questions a strategy asks, and how much its recommendations lose.
 
 User i depends only on the seed and i, so any row can be reproduced on its own (``run_user``), and no row depends on the
-number of processes. The work is divided into shards that joblib runs in local processes or, under
-``joblib.parallel_config``, on a Dask or Ray cluster.
+number of processes. Those who are left are divided among joblib's processes for some seconds, again and again: on this
+machine or, under ``joblib.parallel_config``, on a Dask or Ray cluster.
 """
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.crowds import Settings, Waiting, Walked, interview_all, run_user, user_of
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Reason, Recommendation, Vector
-from tradeoff.people import Person, kind_of, regret_of
+from tradeoff.model import Reason, Vector
+from tradeoff.people import Person
 from tradeoff.problem import SAME, Problem
-from tradeoff.results import Results, Row, Shards, check_out, held, write_results
-from tradeoff.strategies import spec_of, start
+from tradeoff.results import Parts, Results, check_out, held, write_results
+from tradeoff.strategies import spec_of
 from tradeoff.strategies.basis import bases_of
-from tradeoff.users import LinearUser
 
-# A shard takes about this long: short enough that an interruption loses little, long enough to be worth sending.
-SHARD_SECONDS = 2.0
-SMALLEST_SHARD, LARGEST_SHARD = 10, 1000
+__all__ = [
+    "Exceeded", "Population", "Settings", "Spread", "Summary", "exceeded_statements", "run_user", "simulate", "user_of",
+]  # fmt: skip
 
-# Starting processes takes about this many seconds, so a run shorter than this uses the current process only.
-WORTH_PROCESSES = 2.0
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Everything that determines a row, except the problem and the user's number."""
-
-    precision: float = 0.01
-    strategy: str = "careful"
-    error_rate: float = 0.0
-    seed: int = 0
-    max_questions: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    people: str = "exact"  # one of tradeoff.people.KINDS
-
-    def __post_init__(self) -> None:
-        spec_of(self.strategy)
-        kind_of(self.people)
-        if not (math.isfinite(self.precision) and self.precision >= 0):
-            raise ArgumentError(f"a precision is a number >= 0; {self.precision!r} was given")
-        if not 0 <= self.error_rate <= 1:
-            raise ArgumentError(f"an error rate is a probability; {self.error_rate!r} was given")
-        for name, number in (("seed", self.seed), ("max_questions", self.max_questions)):
-            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
-                raise ArgumentError(f"{name} is {number!r}; it must be a whole number, 0 or more")
+# Rounds take this many seconds, the last number ever after: that is what an interruption loses. The first ones are short,
+# because the first people are in one place of the tree of answers.
+ROUNDS = (1.0, 2.0, 4.0, 8.0)
+# So many people are handed to a process at a time, unless people with the same weights answer the same. The others share
+# little, and what they say at random has to be drawn again when the next round goes on with them.
+AT_ONCE = 200
+MANY = 20_000  # the weights of more people than this are drawn in all processes
 
 
-def user_of(problem: Problem, index: int, settings: Settings) -> LinearUser | Person:
-    """Return simulated user number ``index``: weights Dirichlet(1), scaled so that their best alternative is worth 1.
+# --- processes --------------------------------------------------------------------------------------------------------
 
-    With that scale the precision is relative: 0.01 is 1% of the best that this user can get. ``people`` is their kind.
-    """
-    taste, slips = np.random.SeedSequence(settings.seed, spawn_key=(index,)).spawn(2)
-    weights = np.random.default_rng(taste).dirichlet(np.ones(len(problem.objectives)))
-    seed = int(slips.generate_state(1, np.uint64)[0])
-    strengths = bool(settings.options.get("strengths"))
-    if settings.people != "exact" or strengths:
-        kind = kind_of(settings.people, settings.precision, settings.error_rate)
-        return Person(problem, weights, kind, seed, strengths=strengths)
-    return LinearUser.scaled(problem, weights, settings.precision, settings.error_rate, seed)
-
-
-def run_user(problem: Problem, index: int, settings: Settings) -> Row:
-    """Interview simulated user number ``index`` and return the result: the same row as in any run with this user.
-
-    >>> import tradeoff
-    >>> row = run_user(tradeoff.load("coffee"), 3, Settings(precision=0.01, strategy="paper"))
-    >>> row.index, row.complete, row.regret < 0.01
-    (3, True, True)
-    """
-    user = user_of(problem, index, settings)
-    begin = time.perf_counter()
-    found = _interview(problem, user, settings)
-    seconds = time.perf_counter() - begin
-    return Row(
-        index=index,
-        weights=tuple(user.weights.tolist()),
-        questions=found.questions,
-        regret=regret_of(problem, user, found.alternative),
-        complete=found.complete,
-        reason=str(found.reason),
-        bound=found.regret_bound,
-        errors=user.errors,
-        seconds=seconds,
-        robust=found.robust_bound,
-        likely_worst=found.likely_worst,
-        likely_regret=found.likely_regret,
-        target=found.target,
-    )
-
-
-def _interview(problem: Problem, user: LinearUser | Person, settings: Settings) -> Recommendation:
-    """Return the recommendation; the strategy is run without an ``Interview``, since no log is needed."""
-    running = start(settings.strategy, problem, max_questions=settings.max_questions, **settings.options)
-    try:
-        step = next(running)
-        while True:
-            step = running.send(user(step.question))
-    except StopIteration as end:
-        found: Recommendation = end.value
-        return found
-
-
-# --- shards -----------------------------------------------------------------------------------------------------------
-
-# The last problem in this process, kept so that its later shards reuse what the first one computed (bases, compiled code).
+# The last problem in this process, kept so that later rounds reuse what was computed (bases, states, compiled code).
 _known: dict[tuple[str, str], Problem] = {}
 
 
@@ -158,23 +83,16 @@ class _Sent:
         return self._problem
 
 
-def prepare(problem: Problem, settings: Settings) -> tuple[float, float]:
-    """Compute what all users of a problem share; return the seconds this took, and those for one user afterwards.
-
-    They share the paper's bases, and whatever else the first interview computes and later ones reuse.
-    """
-    times = [time.perf_counter()]
+def prepare(problem: Problem, settings: Settings) -> float:
+    """Compute what all users of a problem share, up to the first question; return the seconds this took."""
+    begin = time.perf_counter()
     spec_of(settings.strategy).prepare(problem, settings.options)
-    for _ in range(2):
-        times.append(time.perf_counter())
-        run_user(problem, 0, settings)
-    times.append(time.perf_counter())
-    shared, first, second = np.diff(times).tolist()
-    return shared + max(0.0, first - second), second
+    next(settings.begin(problem), None)
+    return time.perf_counter() - begin
 
 
-def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row]:
-    """Return the rows of some users; called in the worker processes."""
+def _received(sent: _Sent, settings: Settings) -> Problem:
+    """Return the problem in a worker process, prepared."""
     if multiprocessing.current_process().name.startswith("Loky"):
         # Ctrl-C reaches all processes of a terminal; the parent process decides how to stop this one.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -185,32 +103,47 @@ def run_shard(sent: _Sent, settings: Settings, users: Sequence[int]) -> list[Row
         prepare(known, settings)
         _known.clear()
         _known[key] = known
-    return [run_user(known, index, settings) for index in users]
+    return known
 
 
-def _run_shards(
-    problem: Problem, settings: Settings, shards: Mapping[int, range], jobs: int | None
-) -> Generator[tuple[int, list[Row]], None, None]:
-    """Yield the rows of each shard as it finishes, in any order."""
+def _draw(sent: _Sent, settings: Settings, people: Waiting) -> Waiting:
+    """Return people with their weights; called in the worker processes."""
+    return people.drawn(_received(sent, settings), settings.seed)
+
+
+def _interview(sent: _Sent, settings: Settings, people: Waiting, seconds: float) -> Walked:
+    """Interview people for some seconds; called in the worker processes."""
+    problem = _received(sent, settings)
+    return interview_all(problem, people, settings, time.perf_counter() + seconds)
+
+
+def _rounds(problem: Problem, people: Waiting, settings: Settings, jobs: int | None) -> Iterator[Walked]:
+    """Yield what each process finished in each round, until nobody is left."""
     import joblib
 
-    sent = _Sent(problem)
-    tasks = [joblib.delayed(_numbered_shard)(number, sent, settings, users) for number, users in shards.items()]
-    try:
-        parallel = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-    except ValueError:
-        # Some back ends (such as Ray's) return all results together: work in several rounds, so that little can be lost.
-        parallel = joblib.Parallel(n_jobs=jobs, batch_size=1)
-        step = 4 * joblib.effective_n_jobs(jobs)
-        for begin in range(0, len(tasks), step):
-            yield from parallel(tasks[begin : begin + step])
-        return
-    with closing(parallel(tasks)) as finished:
-        yield from finished
+    if jobs is None and joblib.effective_n_jobs(None) == 1:  # not within joblib.parallel_config
+        jobs = joblib.cpu_count()
+    sent, processes = _Sent(problem), joblib.effective_n_jobs(jobs)
 
+    def divided(work: Callable[..., Any], some: Waiting, *more: float) -> list[Any]:
+        parts = np.array_split(np.arange(len(some)), min(processes, len(some)))
+        found: list[Any] = parallel(joblib.delayed(work)(sent, settings, some[part], *more) for part in parts)
+        return found
 
-def _numbered_shard(number: int, sent: _Sent, settings: Settings, users: Sequence[int]) -> tuple[int, list[Row]]:
-    return number, run_shard(sent, settings, users)
+    at_once = len(people) if settings.alike else AT_ONCE
+    with joblib.Parallel(n_jobs=jobs, batch_size=1, max_nbytes=None) as parallel:
+        if settings.alike and len(people) > MANY:
+            people = Waiting.joined(divided(_draw, people))
+        # The first round is this process's own. If it suffices, no process is started; and who is left then stands in the
+        # order of the tree, so that two processes seldom work out the same question.
+        some, others = people[:at_once], people[at_once:]
+        done = [interview_all(problem, some, settings, time.perf_counter() + ROUNDS[0])]
+        yield done[0]
+        lengths = chain(ROUNDS[1:], repeat(ROUNDS[-1]))
+        while len(people := Waiting.joined([*(one.left for one in done), others])):
+            some, others = people[: processes * at_once], people[processes * at_once :]
+            done = divided(_interview, some, next(lengths))
+            yield from done
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -298,6 +231,7 @@ class Population:
     settings: Settings
     results: Results
     precomputation: float
+    worked_out: int  # questions that this call worked out: many people are asked the same
 
     def __len__(self) -> int:
         return len(self.results)
@@ -307,9 +241,9 @@ class Population:
         relevant = np.zeros(len(self.problem.objectives))
         relevant[list(bases_of(self.problem).relevant)] = 1.0
         (equal,) = self.problem.best(relevant[None, :])
-        if self.settings.people != "exact" or self.settings.options.get("strengths"):
+        if not self.settings.linear:
             users = (user_of(self.problem, i, self.settings) for i in range(len(self)))
-            return np.array([regret_of(self.problem, user, equal) for user in users])
+            return np.array([user.regret(equal) for user in users if isinstance(user, Person)])
         regret: Vector = 1.0 - self.results.weights @ equal.value
         return np.where(np.abs(regret) <= SAME, 0.0, regret)
 
@@ -375,60 +309,35 @@ def _simulate(
     target: Path | None,
     tell: Callable[[int, int], None],
 ) -> Population:
-    """Simulate the shards that are not stored yet; no other run uses their folder."""
-    precomputation, one = prepare(problem, settings)
-    processes = _processes(jobs, users * one)
-    shards = None if target is None else Shards(target, _manifest(problem, users, settings, one), _names(problem))
-    size = _shard_size(users, one) if shards is None else shards.size
-    cut = {number: range(at, min(users, at + size)) for number, at in enumerate(range(0, users, size))}
-    done: dict[int, Results] = {}
-    for number, part in cut.items():
-        kept = None if shards is None else shards.read(number, part)
-        if kept is not None:
-            done[number] = kept
-    count = sum(len(part) for part in done.values())
+    """Simulate the users who are not stored yet; no other run uses their folder."""
+    precomputation = prepare(problem, settings)
+    parts = None if target is None else Parts(target, _manifest(problem, users, settings))
+    done = [] if parts is None else parts.read(users)
+    count, worked_out = sum(map(len, done)), 0
     tell(count, users)
-    left = {number: part for number, part in cut.items() if number not in done}
-    with closing(_run_shards(problem, settings, left, processes)) as finished:
-        for number, rows in finished:
-            done[number] = Results.from_rows(rows, len(problem.objectives))
-            if shards is not None:
-                shards.keep(number, done[number])
-            count += len(rows)
-            tell(count, users)
-    results = Results.joined([done[number] for number in cut])
-    if shards is not None and target is not None:
-        write_results(results, _names(problem), target, shards.manifest)
-        shards.remove()
-    return Population(problem, settings, results, precomputation)
-
-
-def _processes(jobs: int | None, seconds: float) -> int | None:
-    """Return joblib's ``n_jobs``: as requested, as joblib is configured, or as many as are worth starting."""
-    import joblib
-
-    if jobs is not None:
-        return jobs
-    if joblib.effective_n_jobs(None) > 1:  # within joblib.parallel_config
-        return None
-    return 1 if seconds < WORTH_PROCESSES else joblib.cpu_count()
-
-
-def _shard_size(users: int, seconds: float) -> int:
-    """Return the number of users in a shard: about two seconds of work, in enough shards to estimate the time left."""
-    size = min(LARGEST_SHARD, max(SMALLEST_SHARD, int(SHARD_SECONDS / max(seconds, 1e-9))))
-    return max(1, min(size, math.ceil(users / 16)))
+    left = np.setdiff1d(np.arange(users), np.concatenate([[], *(part.index for part in done)]))
+    for walked in _rounds(problem, Waiting.of(left, len(problem.objectives)), settings, jobs):
+        done.append(walked.rows)
+        if parts is not None:
+            parts.keep(walked.rows)
+        count, worked_out = count + len(walked.rows), worked_out + walked.worked_out
+        tell(count, users)
+    results = Results.joined(done).by_index()
+    if parts is not None and target is not None:
+        write_results(results, _names(problem), target, parts.manifest)
+        parts.remove()
+    return Population(problem, settings, results, precomputation, worked_out)
 
 
 def _names(problem: Problem) -> list[str]:
     return [objective.name for objective in problem.objectives]
 
 
-def _manifest(problem: Problem, users: int, settings: Settings, seconds: float) -> dict[str, Any]:
-    """Return what identifies a run, for the folder of its shards; another version may ask other questions."""
+def _manifest(problem: Problem, users: int, settings: Settings) -> dict[str, Any]:
+    """Return what identifies a run, for the folder of its parts; another version may ask other questions."""
     from tradeoff import __version__
 
-    described = {
+    return {
         "version": __version__,
         "problem": problem.fingerprint,
         "problem_name": getattr(problem, "name", ""),
@@ -443,6 +352,4 @@ def _manifest(problem: Problem, users: int, settings: Settings, seconds: float) 
             **({} if settings.people == "exact" else {"people": settings.people}),
             **{f"option {name}": value for name, value in settings.options.items()},
         },
-        "shard": _shard_size(users, seconds),
     }
-    return described

@@ -1,6 +1,6 @@
-"""The results of simulated users as columns, and their files: CSV, Parquet, and the shards of a run.
+"""The results of simulated users as columns, and their files: CSV, Parquet, and the parts of an unfinished run.
 
-A run's finished shards are in ``<out>.shards/`` with a manifest that identifies the run, so that it can be interrupted at
+Rows that are finished are kept in ``<out>.shards/`` with a manifest that identifies the run, so that it can be interrupted at
 any time and continued later, but only with the same settings.
 """
 
@@ -12,6 +12,9 @@ import math
 import os
 import shutil
 import sys
+import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -25,7 +28,7 @@ from numpy.typing import NDArray
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.model import Matrix, Vector
 
-FORMAT = "tradeoff-population/1"
+FORMAT = "tradeoff-population/2"
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -103,6 +106,13 @@ class Results:
             columns[field.name] = tuple(chain(*pieces)) if field.name == "reason" else np.concatenate(pieces)
         return cls(**columns)
 
+    def by_index(self) -> Results:
+        """Return the rows in the order of the users' numbers."""
+        order = np.argsort(self.index, kind="stable")
+        columns: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        columns = {name: column[order] for name, column in columns.items() if name != "reason"}
+        return Results(**columns, reason=tuple(self.reason[i] for i in order))
+
     def row(self, position: int) -> Row:
         """Return one row."""
         cells: dict[str, Any] = {name: kind(getattr(self, name)[position]) for name, kind in COLUMNS.items()}
@@ -170,16 +180,19 @@ def write_results(results: Results, objectives: Sequence[str], path: str | Path,
 def _write_csv(results: Results, objectives: Sequence[str], file: IO[str]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns_of(objectives))
-    for i in range(len(results)):
-        row = results.row(i)
-        writer.writerow([row.index, *map(_text, row.weights), *(_text(getattr(row, name)) for name in AFTER)])
+    # A number is written as its repr, which reads back as exactly the same number.
+    columns = [results.index.tolist(), *results.weights.T.tolist(), *(_cells(results, name) for name in AFTER)]
+    writer.writerows(zip(*columns, strict=True))
 
 
-def _text(cell: object) -> str:
-    """Return a cell of a CSV file; the repr of a number reads back as exactly the same number."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return "" if cell is None else cell if isinstance(cell, str) else repr(cell)
+def _cells(results: Results, name: str) -> Sequence[object]:
+    """Return the cells of a column of a CSV file."""
+    if name == "reason":
+        return results.reason
+    cells = getattr(results, name).tolist()
+    if name == "complete":
+        return ["true" if complete else "false" for complete in cells]
+    return ["" if math.isnan(cell) else cell for cell in cells] if name in STATED else cells
 
 
 def read_results(path: str | Path) -> Results:
@@ -287,7 +300,7 @@ def plot_results(results: Results, baseline: Vector, path: str | Path, title: st
     part.replace(out)
 
 
-# --- shards -----------------------------------------------------------------------------------------------------------
+# --- unfinished runs --------------------------------------------------------------------------------------------------
 
 
 def _folder(out: Path) -> Path:
@@ -339,67 +352,74 @@ def _locked(folder: Path) -> int:
         os.close(descriptor)  # it was removed, and perhaps created again, before it was locked
 
 
-class Shards:
-    """The folder beside a results file in which a run keeps its finished shards until all are finished."""
+class Parts:
+    """The folder beside a results file in which a run keeps finished rows, part by part, until it has all of them."""
 
-    def __init__(self, out: Path, manifest: dict[str, Any], objectives: Sequence[str]) -> None:
+    def __init__(self, out: Path, manifest: dict[str, Any]) -> None:
         """``manifest`` identifies the run; a folder left by the same run is continued, another run's is refused."""
-        self.out, self.objectives = out, objectives
         self.folder = _folder(out)
         self.manifest = json.loads(json.dumps({"format": FORMAT, **manifest}))
         path = self.folder / "manifest.json"
         if path.exists():
-            self.manifest["shard"] = self._checked(path)["shard"]
+            self._check(path)
         else:
             self.folder.mkdir(exist_ok=True)
             _atomically(path, lambda file: json.dump(self.manifest, file, indent=2))
 
-    def _checked(self, path: Path) -> dict[str, Any]:
-        """Return the existing manifest if it belongs to the same run."""
+    def _check(self, path: Path) -> None:
+        """Raise an ArgumentError unless the existing manifest belongs to the same run."""
         advice = "choose another file for the results, or remove that folder to start again"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(found, dict) or not isinstance(found.get("shard"), int) or found["shard"] < 1:
+            if not isinstance(found, dict) or "format" not in found:
                 raise ValueError("no manifest")
         except (ValueError, RecursionError):
             raise ArgumentError(f"{path} is damaged, so its run cannot be continued; {advice}") from None
         there, here = _flat(found), _flat(self.manifest)
-        differing = [key for key in {**there, **here} if key != "shard" and there.get(key) != here.get(key)]
+        differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
         if differing:
             what = ", ".join(f"{key} is {there.get(key)!r} there and {here.get(key)!r} here" for key in differing)
             raise ArgumentError(
                 f"{self.folder} holds the unfinished results of another run ({what}); "
                 f"repeat that run's command to finish it, {advice}"
             )
+
+    def read(self, users: int) -> list[Results]:
+        """Return what is finished; a part that is damaged is left out, and simulated again."""
+        found, left = [], np.ones(users, dtype=bool)
+        for path in sorted(self.folder.glob("*.npz")):
+            part = _read_part(path)
+            if part is not None and part.index.min() >= 0 and part.index.max() < users and left[part.index].all():
+                left[part.index] = False
+                found.append(part)
         return found
 
-    @property
-    def size(self) -> int:
-        """The number of users in a shard, decided by the first run on this file."""
-        return int(self.manifest["shard"])
-
-    def path(self, number: int) -> Path:
-        """Return the file of a shard."""
-        return self.folder / f"{number:06}.csv"
-
-    def read(self, number: int, users: range) -> Results | None:
-        """Return a finished shard; None if it is missing or incomplete."""
-        path = self.path(number)
-        if not path.exists():
-            return None
-        try:
-            found = read_results(path)
-        except ArgumentError:
-            return None  # damaged: it is simulated again
-        return found if found.index.tolist() == list(users) else None
-
-    def keep(self, number: int, results: Results) -> None:
-        """Keep a finished shard."""
-        write_results(results, self.objectives, self.path(number))
+    def keep(self, results: Results) -> None:
+        """Keep finished rows."""
+        part = self.folder / "unfinished"
+        with part.open("wb") as file:
+            columns: dict[str, Any] = {
+                field.name: np.asarray(getattr(results, field.name)) for field in fields(results)
+            }
+            np.savez(file, **columns)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.folder / f"{time.time_ns():020}.npz")
 
     def remove(self) -> None:
         """Remove the folder, once everything is in the results file."""
         shutil.rmtree(self.folder)
+
+
+def _read_part(path: Path) -> Results | None:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            columns: dict[str, Any] = {field.name: stored[field.name] for field in fields(Results)}
+        columns["reason"] = tuple(map(sys.intern, columns["reason"].tolist()))
+        lengths = {len(column) for column in columns.values()}
+        return Results(**columns) if len(lengths) == 1 and lengths != {0} else None
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
 
 
 def _flat(manifest: dict[str, Any]) -> dict[str, Any]:

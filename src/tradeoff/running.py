@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,6 +39,7 @@ class Run:
     ) -> None:
         """``answers`` are used when the strategy reaches their questions, in any order."""
         self.used: list[Record] = []  # the answers that the strategy has used, in the order it used them
+        self._foreign: set[int] = set()  # the places among them of those to questions that it would not ask
         self.step: Step | None = None  # the question it waits at; None at its end
         self._final: Recommendation | None = None
         self._found: Recommendation | None = None
@@ -45,25 +48,57 @@ class Run:
         self._waiting: dict[bytes, deque[Record]] = defaultdict(deque)
         for record in answers:
             self._waiting[record[1].key].append(record)
-        self._strategy = start(spec, problem, **settings)
+        self._begin = partial(start, spec, problem, **settings)
+        self._strategy = self._begin()
         self._move(lambda: next(self._strategy))
+
+    def tell_all(self, records: Iterable[Record], foreign: Container[int]) -> None:
+        """Give the strategy answers in their order, those of the numbers in ``foreign`` as ones that it would not ask for."""
+        self._tell_each(records, lambda record: record[0] in foreign)
 
     def tell_in_order(self, records: Iterable[Record]) -> None:
         """Tell answers in their order, each as one to the question being asked if it is that, and as foreign otherwise.
 
         Where something was stated in between, the questions depend on when: another order would not lead to them.
         """
-        for record in records:
-            self.tell(record, foreign=self.step is None or self.step.question.key != record[1].key)
+        self._tell_each(records, lambda record: self.step is None or self.step.question.key != record[1].key)
 
-    def tell(self, record: Record, *, foreign: bool) -> None:
+    def _tell_each(self, records: Iterable[Record], foreign: Callable[[Record], bool]) -> None:
+        for is_statement, group in groupby(records, lambda record: isinstance(record[1], Statement)):
+            if is_statement:
+                self._tell_statements(list(group))
+            else:
+                for record in group:
+                    self._tell(record, foreign=foreign(record))
+
+    def _tell(self, record: Record, *, foreign: bool) -> None:
         """Give the strategy an answer: to the question it waits at or, if foreign, to one that it would not ask."""
         if self.step is None:  # it may have ended before a foreign answer
             return
         _, question, reply = record
         self.used.append(record)
         self._recalled = not foreign and self.step.knows(reply)
+        if foreign:
+            self._foreign.add(len(self.used) - 1)
         self._move(lambda: self._strategy.send(ForeignAnswer(question, reply) if foreign else reply))
+
+    def _tell_statements(self, records: Sequence[Record]) -> None:
+        """Give the strategy what was stated, all at once; if it has ended, it starts again with all answers and this."""
+        before: list[ForeignAnswer] = []
+        if self.step is None:
+            before = [
+                ForeignAnswer(question, reply, own=place not in self._foreign)
+                for place, (_, question, reply) in enumerate(self.used)
+            ]
+            self._strategy = self._begin()
+            self._move(lambda: next(self._strategy))
+            if self.step is None:  # there is nothing to choose
+                return
+        self._foreign |= set(range(len(self.used), len(self.used) + len(records)))
+        self.used += records
+        self._recalled = False
+        *first, last = (ForeignAnswer(question, reply) for _, question, reply in records)
+        self._move(lambda: self._strategy.send(replace(last, before=(*before, *first))))
 
     def _move(self, move: Callable[[], Step]) -> None:
         """Advance the strategy, past every question whose answer is known."""
@@ -95,6 +130,20 @@ class Run:
             doubtful = tuple(sorted(used[number - 1] for number in found.doubtful if number <= len(used)))
             self._found = found if doubtful == found.doubtful else replace(found, doubtful=doubtful)
         return self._found
+
+
+def described(problem: Problem) -> dict[str, Any]:
+    """Return what the header of a log says of a problem."""
+    aims = problem.objectives
+    return {
+        "problem": problem.fingerprint,
+        "problem_name": getattr(problem, "name", ""),
+        "objectives": tuple(o.name for o in aims),
+        "units": tuple(o.unit for o in aims),
+        "goals": tuple(str(o.goal) for o in aims),
+        "origin": tuple(np.asarray(problem.origin, dtype=float).tolist()),
+        "scale": tuple(np.asarray(problem.scale, dtype=float).tolist()),
+    }
 
 
 def check_problem(header: Header, problem: Problem) -> None:

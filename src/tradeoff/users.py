@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.menus import AnyAnswer, AnyQuestion, Choice, Menu, possible, shapes
-from tradeoff.model import Alternative, Answer, Question, Vector, frozen_array
+from tradeoff.model import Alternative, Answer, Matrix, Question, Vector, frozen_array
 from tradeoff.problem import SAME, Problem, unit_rows
 
 User: TypeAlias = Callable[[Question], Answer]
@@ -21,6 +21,17 @@ def _checked_weights(weights: ArrayLike) -> Vector:
     if vector.ndim != 1 or not np.all(np.isfinite(vector)) or vector.min() < 0 or not vector.any():
         raise ArgumentError(f"a person's weights are numbers >= 0, not all of them 0; {vector.tolist()} was given")
     return vector
+
+
+def weighed(weights: Matrix, values: ArrayLike) -> Vector:
+    """Return <w, V> for each row of weights, with one V for all or one for each.
+
+    It is added up in a fixed order, so that no row depends on the others, not even in its last digit.
+    """
+    total = np.zeros(len(weights))
+    for weight, value in zip(weights.T, np.asarray(values).T, strict=True):
+        total += weight * value
+    return total
 
 
 def _verdict(gap: float, precision: float) -> Answer:
@@ -80,12 +91,12 @@ class LinearUser:
         """
         (vector,) = unit_rows(_checked_weights(weights)[None, :])
         (best,) = problem.best(vector[None, :])
-        worth = float(vector @ best.value)
+        worth = float(weighed(vector[None, :], best.value)[0])
         return cls(vector / worth if worth > 0 else vector, precision, error_rate, seed)
 
     def worth(self, value: ArrayLike) -> float:
         """Return the personalised value <w, V>."""
-        return float(self.weights @ np.asarray(value))
+        return float(weighed(self.weights[None, :], value)[0])
 
     @overload
     def __call__(self, question: Question) -> Answer: ...
@@ -95,14 +106,14 @@ class LinearUser:
         """Return what this person answers."""
         if isinstance(question, Menu):
             return self._to_menu(question)
-        answer = _verdict(float(self.weights @ question.difference), self.precision)
+        answer = _verdict(self.worth(question.difference), self.precision)
         if self.error_rate and self._random.random() < self.error_rate:
             self.errors += 1
             return [other for other in Answer if other is not answer][self._random.integers(2)]
         return answer
 
     def _to_menu(self, menu: Menu) -> Choice:
-        choice = _chosen(menu.values @ self.weights, self.precision, menu)
+        choice = _chosen(weighed(menu.values, self.weights), self.precision, menu)
         if self.error_rate and self._random.random() < self.error_rate:
             self.errors += 1
             others = [other for other in shapes(len(menu.alternatives), menu.asks) if other != choice]
@@ -114,8 +125,8 @@ def relative_regret(problem: Problem, user: LinearUser, alternative: Alternative
     """Return the share of what the person's best alternative is worth to them that they lose with this one."""
     (weights,) = unit_rows(user.weights[None, :])
     (best,) = problem.best(weights[None, :])
-    most = float(weights @ best.value)
-    lost = 1.0 - float(weights @ alternative.value) / most if most > 0 else 0.0
+    most, worth = weighed(np.stack([best.value, alternative.value]), weights).tolist()
+    lost = 1.0 - worth / most if most > 0 else 0.0
     return 0.0 if abs(lost) <= SAME else lost  # less than this is the rounding of a sum
 
 

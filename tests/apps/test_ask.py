@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -446,6 +447,7 @@ class Terminal:
         ends = {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave}
         self.process = processes.Child(command, env=environment, **ends)
         self.shown = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a character may come in two parts
 
     def wait_for(self, text: str, count: int = 1) -> None:
         import select
@@ -454,7 +456,7 @@ class Terminal:
         while self.shown.count(text) < count:
             assert time.monotonic() < limit, f"{text!r} is not shown {count} times in:\n{self.shown}"
             if select.select([self.master], [], [], 0.2)[0]:
-                self.shown += os.read(self.master, 65536).decode()
+                self.shown += self._decoder.decode(os.read(self.master, 65536))
 
     def begin(self) -> None:
         """Leave the first page."""

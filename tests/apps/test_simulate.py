@@ -36,7 +36,7 @@ def test_the_command_is_registered() -> None:
 
 def test_the_table_and_the_files(tmp_path: Path) -> None:
     out, picture = tmp_path / "rows.csv", tmp_path / "rows.svg"
-    done = run("coffee", "--users", "50", "--jobs", "1", "--out", str(out), "--plot", str(picture))
+    done = run("coffee", *PAPER, "--users", "50", "--jobs", "1", "--out", str(out), "--plot", str(picture))
     assert done.exit_code == 0, done.output
     for words in ("50 users", "precision 1%", "questions", "regret, %", "regret without asking, %", "ms per user"):
         assert words in done.output
@@ -85,6 +85,17 @@ def test_csv_and_parquet_hold_the_same(tmp_path: Path) -> None:
     assert json.loads(table.schema.metadata[b"tradeoff"])["settings"]["precision"] == 0.01
 
 
+def test_duckdb_reads_the_parquet(tmp_path: Path) -> None:
+    import duckdb
+
+    out = tmp_path / "rows.parquet"
+    assert run("coffee", *PAPER, "--users", "30", "--jobs", "1", "--out", str(out)).exit_code == 0
+    found = read_results(out)
+    query = f"select count(*), sum(questions), max(regret), count(bound), bool_and(complete) from '{out}'"
+    expected = (30, found.questions.sum(), found.regret.max(), 0, bool(found.complete.all()))
+    assert duckdb.sql(query).fetchall() == [expected]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -115,8 +126,8 @@ def test_a_disk_that_takes_nothing_is_exit_code_4(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tradeoff.results.Shards.keep", full)
-    done = run("coffee", "--users", "20", "--jobs", "1", "--out", str(tmp_path / "rows.csv"))
+    monkeypatch.setattr("tradeoff.results.Parts.keep", full)
+    done = run("coffee", *PAPER, "--users", "20", "--jobs", "1", "--out", str(tmp_path / "rows.csv"))
     assert done.exit_code == 4 and "No space left" in done.output
 
 
@@ -126,44 +137,40 @@ def test_a_second_run_on_the_same_file_is_exit_code_4(tmp_path: Path) -> None:
     with held(out):
         done = run("coffee", "--users", "20", "--out", str(out))
     assert done.exit_code == 4 and f"{out}.shards is in use by another process" in done.stderr
-    assert run("coffee", "--users", "20", "--jobs", "1", "--out", str(out)).exit_code == 0
+    assert run("coffee", *PAPER, "--users", "20", "--jobs", "1", "--out", str(out)).exit_code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path, jobs: str) -> None:
+@pytest.mark.parametrize(("jobs", "sent"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("1", signal.SIGKILL)])
+def test_an_interrupted_command_keeps_what_is_finished_and_goes_on(
+    tmp_path: Path, jobs: str, sent: signal.Signals
+) -> None:
     """Ctrl-C in a terminal goes to every process of the group, so that is what is sent here."""
     out = tmp_path / "rows.csv"
     shards = tmp_path / "rows.csv.shards"
-    tool = str(Path(sys.executable).parent / "tradeoff")
+    hasty = (
+        "from tradeoff import population; population.ROUNDS = (0.1,)\nfrom tradeoff.apps.cli.main import main; main()"
+    )
 
     def command(users: str) -> list[str]:
-        return [tool, "simulate", "coffee", *PAPER, "--users", users, "--jobs", jobs, "--out", str(out)]
+        arguments = ["coffee", *PAPER, "--users", users, "--jobs", jobs, "--out", str(out)]
+        return [sys.executable, "-c", hasty, "simulate", *arguments]
 
-    with processes.Child(command("100000"), stderr=subprocess.PIPE, text=True) as started:
-        processes.until(lambda: list(shards.glob("0*.csv")) or started.poll() is not None, "the first shard")
-        os.killpg(started.pid, signal.SIGINT)
+    with processes.Child(command("500"), stderr=subprocess.PIPE, text=True) as started:
+        processes.until(lambda: list(shards.glob("*.npz")) or started.poll() is not None, "the first rows")
+        os.killpg(started.pid, sent)
         _, said = started.communicate(timeout=processes.PATIENCE)
-    assert started.returncode == 130, said
-    assert "the same command continues" in said and "interrupted" in said and "Traceback" not in said
-    kept = len(list(shards.glob("0*.csv")))
-    assert kept and not out.exists()
+    if sent is signal.SIGINT:
+        assert started.returncode == 130, said
+        assert "the same command continues" in said and "interrupted" in said and "Traceback" not in said
+    assert list(shards.glob("*.npz")) and not out.exists()
 
-    # What is left of 100,000 users would take too long here: the same run, made small in its manifest.
-    manifest = json.loads((shards / "manifest.json").read_text())
-    users = manifest["shard"] * kept + 30
-    (shards / "manifest.json").write_text(json.dumps(manifest | {"users": users}))
-    refused = processes.run(command("100000"))
-    assert refused.returncode == 2 and "users is" in refused.stderr
-    again = processes.run(command(str(users)))
-    assert again.returncode == 0, again.stderr
+    assert "users is 500 there and 600 here" in run("coffee", *PAPER, "--users", "600", "--out", str(out)).output
+    done = run("coffee", *PAPER, "--users", "500", "--jobs", "1", "--out", str(out))
+    assert done.exit_code == 0, done.output
     assert not shards.exists()
-    found = read_results(out)
-    assert found.index.tolist() == list(range(users))
-    problem = tradeoff.load("coffee")
-    for index in (0, users - 1):
-        alone = population.run_user(problem, index, population.Settings(strategy="paper"))
-        assert rows(found)[index] == replace(alone, seconds=0.0)
+    expected = population.simulate(tradeoff.load("coffee"), 500, strategy="paper", jobs=1).results
+    assert rows(read_results(out)) == rows(expected)
 
 
 def test_people_as_they_are_and_a_prior(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, load, log, save
+from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, cover, load, log, save
 
 HERE = Path(__file__).resolve().parent
 WEIGHTS = [3.0, 1.0, 2.0]
@@ -183,7 +183,7 @@ def versions() -> dict[str, str]:
     from alembic.script import ScriptDirectory
 
     from tradeoff import interview, stores
-    from tradeoff.sources.files import documents, npz
+    from tradeoff.sources.files import coverages, documents, npz
     from tradeoff.studies import study
 
     config = Config()
@@ -196,6 +196,7 @@ def versions() -> dict[str, str]:
         "toml": f"problem-{problem}-walk.toml",
         "json": f"problem-{problem}-bicycles.json",
         "npz": f"npz-{npz.FORMAT.rpartition('/')[2]}-walk.npz",
+        "coverage": f"coverage-{coverages.FORMAT.rpartition('/')[2]}.npz",
     }
 
 
@@ -205,6 +206,10 @@ def main() -> None:
     for kind, make in (("toml", mdp), ("json", catalogue), ("npz", mdp)):
         if not paths[kind].exists():
             save(make(), paths[kind])
+    items = paths["coverage"].with_stem(f"{paths['coverage'].stem}-items")
+    for path, make in ((paths["coverage"], mdp), (items, catalogue)):
+        if not path.exists():
+            save(cover(make(), tolerance=0.01), path)
     problem = load(paths["json"])
     if not paths["log"].exists():
         write_session(paths["log"], problem, "paper")

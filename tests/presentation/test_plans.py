@@ -14,6 +14,7 @@ import tradeoff
 from tests.laws.test_law_2_show import models
 from tradeoff import Mixture
 from tradeoff.errors import ProblemError
+from tradeoff.presentation import plans
 from tradeoff.presentation.plans import RULES, guide, plan_name, plan_names
 from tradeoff.problem import dilute
 from tradeoff.wording import Wording
@@ -92,6 +93,19 @@ def test_a_mixture_is_named_with_its_chance() -> None:
     assert plan_name(problem, both).startswith(plan_name(problem, first))
     told = guide(problem, dilute(first, 0.3))
     assert told is not None and told.lead == "With a chance of 30% this is what is done:"
+
+
+def test_plans_are_told_apart_by_the_same_decision_whether_all_are_kept_or_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    weights = np.vstack([rng.dirichlet(np.ones(4), size=5), np.eye(4)])
+    found = []
+    for most in (10**6, 300, 3, 1):
+        monkeypatch.setattr(plans, "LIKELIEST", most)
+        problem = tradeoff.load("vacuum")  # of which nothing is known yet
+        told = problem.best(weights)
+        found.append([plan_names(problem, one, other) for one in told for other in told])
+    assert found[0] == found[1] == found[2] == found[3]
+    assert len(set(found[0])) > 5
 
 
 def test_an_item_is_simply_taken() -> None:

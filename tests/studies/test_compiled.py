@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tradeoff import MDP, Interview, cover, load
-from tradeoff.errors import LogError, ProblemError, StoreError
+from tradeoff.errors import LogError, ProblemError
 from tradeoff.model import Answer
 from tradeoff.problem import slack_of
+from tradeoff.stores import DamagedError
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study, compiled
 from tradeoff.studies.export import files_of
@@ -50,6 +51,7 @@ def test_who_began_before_stays_with_the_model_and_every_process_replays_both_al
     assert all(bound is not None for bound in bounds)
     assert first.do(before, lambda s: s.problem) is model and first.begins_with is model
     files = files_of(study, model, store.logs(study.name), "csv", compiled.kept(store, study, model))
+    assert len(files["participants.csv"]().splitlines()) == 3 and len(files["answers.csv"]().splitlines()) == 5
     (tmp_path / "compiled.npz").write_bytes(files["compiled.npz"]())
     assert coverage.fingerprint in files["README.txt"]().decode()
     again = Interview.resume(load(tmp_path / "compiled.npz"), first.events(after))
@@ -66,13 +68,13 @@ def test_the_first_coverage_that_is_kept_stays_and_a_damaged_one_is_said() -> No
     assert found is not None and found.fingerprint == cover(model, 0.01).fingerprint
     assert np.array_equal(found.plans.values, cover(model, 0.01).plans.values)
     assert compiled.kept(store, Study.of(model, "others", strategy="paper"), model) is None
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(DamagedError, match="damaged"):
         compiled.kept(store, study, load("commute"))
     with pytest.raises(ProblemError, match="MB"):
         compiled.keep(store, study, bytes(compiled.LARGEST_PROBLEM + 1))
     broken = InMemoryStore()
     compiled.keep(broken, study, one[: len(one) // 2])
-    with pytest.raises(StoreError, match="the coverage of the study 'walks' is damaged"):
+    with pytest.raises(DamagedError, match="the compiled plans of the study 'walks' are damaged"):
         compiled.kept(broken, study, model)
     sessions = Sessions(study, model, broken)
     token = sessions.open()

@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tradeoff
 from tradeoff import Answer
@@ -15,7 +17,7 @@ from tradeoff.apps.web.app import make_app
 from tradeoff.log import read_log
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study
-from tradeoff.studies.computing import BusyError, ComputeQueue
+from tradeoff.studies.computing import SHORT_FIRST, BusyError, ComputeQueue
 
 
 def until_waiting(queue: ComputeQueue, count: int) -> None:
@@ -45,6 +47,52 @@ def test_callers_take_turns_and_each_is_served_in_order() -> None:
     ]  # fmt: skip
     with queue.slot("again"), queue.slot("again"):  # a thread that has its turn does not wait for itself
         pass
+
+
+def test_long_computations_wait_for_short_ones_but_not_for_ever() -> None:
+    queue, order = ComputeQueue(slots=1), []
+    wanted = [("result", True), ("other", True), *((f"ann {i}", False) for i in range(SHORT_FIRST + 3))]
+
+    def work(caller: str, long: bool) -> None:
+        with queue.slot(caller, long=long):
+            order.append(caller)
+
+    with queue.slot("report", long=True):
+        threads = []
+        for count, given in enumerate(wanted, start=1):
+            threads.append(threading.Thread(target=work, args=given))
+            threads[-1].start()
+            until_waiting(queue, count)
+    for thread in threads:
+        thread.join()
+    short = [f"ann {i}" for i in range(SHORT_FIRST + 3)]
+    assert order == [*short[:SHORT_FIRST], "result", *short[SHORT_FIRST:], "other"]
+
+
+@given(st.integers(1, 3), st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=24))
+def test_nobody_is_forgotten_and_long_ones_leave_a_slot(slots: int, wanted: list[tuple[str, bool]]) -> None:
+    queue, lock = ComputeQueue(slots=slots), threading.Lock()
+    running: list[bool] = []
+    seen: list[tuple[int, int]] = []
+    done: list[tuple[str, bool]] = []
+
+    def work(caller: str, long: bool) -> None:
+        with queue.slot(caller, long=long):
+            with lock:
+                running.append(long)
+                seen.append((len(running), sum(running)))
+            with lock:
+                running.remove(long)
+                done.append((caller, long))
+
+    threads = [threading.Thread(target=work, args=one) for one in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == sorted(wanted) and queue.waiting == 0
+    assert all(count <= slots and long <= max(1, slots - 1) for count, long in seen)
+    assert queue._free == slots  # all of them again
 
 
 def test_too_many_that_wait_are_refused_and_nothing_is_lost() -> None:

@@ -122,7 +122,7 @@ def test_a_whole_interview_by_keyboard(browser: Browser, commute: Server) -> Non
 
         def ready(number: int) -> None:
             expect(page.get_by_text(re.compile(rf"^Question {number}\b")).first).to_be_visible()
-            expect(page.get_by_label("keyboard shortcuts")).to_be_visible()  # the script has come, too
+            expect(page.locator("#shortcuts[data-seen]")).to_be_visible()  # the script has come, and keys count
 
         def press(side: str, number: int) -> None:
             ready(number)
@@ -152,9 +152,28 @@ def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server
         assert "answer" not in kept(commute, token)
         page.get_by_label("keyboard shortcuts").check()
         page.get_by_role("heading", level=1).focus()
+        expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
         page.keyboard.press("a")
         expect(page.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
         assert kept(commute, token).count("answer") == 1
+
+
+def test_a_key_pressed_twice_answers_one_question(browser: Browser, commute: Server) -> None:
+    with opened(browser, commute) as page:
+        token = start(page)
+        expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
+        # The second press comes as soon as the next question is there, and before it can have been read.
+        page.add_init_script(
+            "document.addEventListener('DOMContentLoaded', () => document.body.dispatchEvent("
+            "new KeyboardEvent('keydown', {key: 'a', bubbles: true, cancelable: true})))"
+        )
+        page.keyboard.press("a")
+        expect(page.get_by_text(re.compile(r"^Question 2\b")).first).to_be_visible()
+        expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
+        assert kept(commute, token).count("answer") == 1
+        page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', bubbles: true}))")
+        expect(page.get_by_text(re.compile(r"^Question 3\b")).first).to_be_visible()
+        assert kept(commute, token).count("answer") == 2
 
 
 @pytest.mark.parametrize(

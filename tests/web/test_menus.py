@@ -54,6 +54,8 @@ def test_without_scripts_by_mouse_on_a_narrow_phone(browser: Browser, coffee: Se
         token = start(page)
         asked(page, 1)
         no_sideways_scroll(page)
+        for name in ("origin", "process", "roast"):  # what plays no part in the question is shown all the same
+            expect(page.locator("tr.label").filter(has_text=name)).to_be_visible()
         choose(page, 2, 4)
         asked(page, 2)
         choose(page, 3, 3)  # the same twice
@@ -96,6 +98,7 @@ def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) ->
         page.keyboard.press("4")
         page.keyboard.press("Enter")
         asked(page, 3)
+        expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
         page.keyboard.press("=")
         page.wait_for_url(re.compile("turn=4|result"))
     assert [len(event["tiers"]) for event in kept(coffee, token) if event["event"] == "choice"] == [3, 3, 1]

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -209,6 +210,40 @@ def test_a_link_that_is_opened_twice_at_the_same_moment_opens_twice(server: Serv
         together(look, look, look, look)
         assert shown == [(200, 1)] * 4
         assert [event["event"] for event in kept(study)[token]] == ["header", "question"]
+
+
+def test_metrics_are_those_of_all_processes_whichever_is_asked(server: Server) -> None:
+    address = f"{server.admin}/metrics"
+
+    def counted() -> dict[str, float]:
+        with server.client() as client:  # a new connection: the kernel chooses the process
+            text = client.get(address).text
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        return {name: float(amount) for name, _, amount in (line.rpartition(" ") for line in lines)}
+
+    def settled() -> dict[str, float]:
+        """Return the answers once both processes tell the same, twice: each is at most a second behind the other."""
+        seen: list[float] = []
+        while len(seen) < 8 or len(set(seen[-8:])) > 1:
+            found = counted()
+            seen.append(found["tradeoff_answers_total"])
+            time.sleep(0.3)
+        return found
+
+    before = settled()
+    for _ in range(4):
+        with server.client() as client:
+            token = client.post("/api/interviews").json()["id"]
+        for turn in (1, 2, 3):
+            assert answered(server, f"/api/interviews/{token}/answers", turn).status_code == 200
+    after = settled()
+    assert after["tradeoff_answers_total"] == before["tradeoff_answers_total"] + 12
+    assert after['tradeoff_requests_total{kind="api",status="201"}'] >= 4
+    assert after["tradeoff_solves_total"] >= before["tradeoff_solves_total"] > 0
+    assert after["tradeoff_errors_total"] == 0 and after["tradeoff_wait_seconds_count"] > 16
+    pids = [server.process.pid, *workers(server)]
+    statm = [int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) for pid in pids]
+    assert after["tradeoff_memory_bytes"] > 1.2 * 4096 * max(statm)  # more than that of one
 
 
 # --- killed, stopped, gone -------------------------------------------------------------------------------------------

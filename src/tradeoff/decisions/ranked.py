@@ -140,18 +140,19 @@ def merged(recommendation: Recommendation, won: list[tuple[Alternative, float]])
         counted[key] = counted.get(key, 0.0) + share
     first = [one for one in (recommendation.alternative, recommendation.runner_up) if one is not None]
     kept, sums = list(first), [0.0] * len(first)
+    values = np.empty((len(first) + len(plans), len(recommendation.alternative.value)))
+    values[: len(first)] = [one.value for one in first]
     for key in sorted(plans, key=lambda key: -counted[key]):
-        at = next((i for i, one in enumerate(kept) if _alike(one, plans[key])), None)
-        if at is None:
+        value = plans[key].value
+        alike = np.abs(values[: len(kept)] - value).max(axis=1) < ALIKE
+        at = int(alike.argmax()) if len(kept) else 0
+        if len(kept) and alike[at]:
+            sums[at] += counted[key]
+        else:
+            values[len(kept)] = value
             kept.append(plans[key])
             sums.append(counted[key])
-        else:
-            sums[at] += counted[key]
     return kept, np.array(sums)
-
-
-def _alike(one: Alternative, other: Alternative) -> bool:
-    return bool(np.abs(one.value - other.value).max() < ALIKE)
 
 
 def _order(

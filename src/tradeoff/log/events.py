@@ -140,6 +140,11 @@ class Header(_Written):
     problem: str  # its fingerprint
     problem_name: str = ""
     objectives: tuple[str, ...] = ()
+    # What gains are in the person's units, per objective: outcome = origin + scale * gain; logs before version 0.3 lack it.
+    units: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    origin: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
     strategy: str
     settings: dict[str, Any]
     sides: int | None = None
@@ -363,6 +368,7 @@ def header_of(event: object) -> Header:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise read.wrong("objectives", "a list of strings")
     return Header(
+        **read.measures(len(names)),
         problem=read.text("problem"), strategy=event["strategy"], settings=settings, at=read.time(),
         format=event["format"], version=version, problem_name=str(event.get("problem_name", "")),
         objectives=tuple(names), sides=sides,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -80,6 +81,26 @@ class Reader:
             raise self.wrong(name, "true or false")
         return value
 
+    def measures(self, count: int) -> dict[str, tuple[Any, ...]]:
+        """Return what gains are in the person's units, for so many objectives; empty where the header does not say it."""
+        kinds: dict[str, Callable[[object], bool]] = {
+            "units": lambda value: isinstance(value, str),
+            "goals": lambda value: value in ("min", "max"),
+            "origin": _is_finite,
+            "scale": lambda value: _is_finite(value) and value != 0,
+        }
+        if not any(self.event.get(name) for name in kinds):
+            return {}
+        for name, fits in kinds.items():
+            values = self.event.get(name)
+            if not isinstance(values, list) or len(values) != count or not all(map(fits, values)):
+                raise self.wrong(name, f"a list of {count}, one per objective")
+        if any(
+            (scale > 0) != (goal == "max") for scale, goal in zip(self.event["scale"], self.event["goals"], strict=True)
+        ):
+            raise self.wrong("scale", "above 0 where more is better, and below 0 where less is")
+        return {name: tuple(self.event[name]) for name in kinds}
+
     def lists(self, name: str, wanted: str, kind: type) -> tuple[tuple[Any, ...], ...]:
         """Return a list of lists of numbers."""
         rows = self.event.get(name)
@@ -136,6 +157,10 @@ class Reader:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # and no NaN
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_small(value: object) -> bool:

@@ -33,9 +33,9 @@ from tradeoff.log.events import (
     header_of,
 )
 from tradeoff.log.fields import CHECKS, CheckKind
-from tradeoff.menus import PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, has_ends, shapes
+from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, WORTH_MORE, AnyQuestion, Menu, has_ends, shapes
 
-STATED = {PREFERRED, SAME, WORTH_MORE}  # how a comparison of a statement can come out
+STATED = {PREFERRED, SAME, NOT_WORSE, WORTH_MORE}  # how a comparison of a statement can come out
 
 
 @dataclass(frozen=True, kw_only=True)

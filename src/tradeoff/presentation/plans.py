@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
@@ -16,11 +17,14 @@ from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.wording import Wording
 
+Result = TypeVar("Result")
+
 RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
 TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
-DECISIONS_KEPT = 200_000  # of the plans of a problem that were named last: about 60 MB
+LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
+PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -56,6 +60,10 @@ class Guide:
 
 def guide(problem: Presentable, alternative: Alternative) -> Guide | None:
     """Return how to follow a plan; None for an item, which is simply taken."""
+    return _told_of(problem).once(("guide", alternative.plan), lambda: _guide(problem, alternative))
+
+
+def _guide(problem: Presentable, alternative: Alternative) -> Guide | None:
     share, plan = _main(alternative.plan)
     if isinstance(plan, StochasticPolicy):  # what is done is drawn by lot
         return None
@@ -92,8 +100,8 @@ def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tu
     plans = one.plan, other.plan
     decided = [_decisions(problem, plan) for plan in plans]
     names = [_named(problem, plan, does.first) for plan, does in zip(plans, decided, strict=True)]
-    if names[0] == names[1] and all(does.in_time for does in decided):
-        names = [_named(problem, plan, text) for plan, text in zip(plans, _differing(problem, *decided), strict=True)]
+    if names[0] == names[1] and all(does.in_time or does.missing for does in decided):
+        names = [_named(problem, plan, text) for plan, text in zip(plans, _differing(problem, one, other), strict=True)]
     if names[0] == names[1]:
         names = _by_value(problem, one, other, names[0])
     if all(isinstance(plan, Item) for plan in plans):
@@ -114,10 +122,17 @@ class _Decisions:
     """What a policy decides, in order of time; all that it does where there is never anything to decide."""
 
     in_time: tuple[Situation, ...] = ()
+    first: str = ""
+    missing: float = 0.0  # all others are at most so likely
 
-    @property
-    def first(self) -> str:
-        return one_line(self.in_time[0].action) if self.in_time else ""
+    @classmethod
+    def of(cls, in_time: tuple[Situation, ...], most: int | None = None) -> _Decisions:
+        """Return all decisions, or so many of the likeliest."""
+        first = one_line(in_time[0].action) if in_time else ""
+        if most is None or len(in_time) <= most:
+            return cls(in_time, first)
+        border = sorted((one.probability for one in in_time), reverse=True)[most]
+        return cls(tuple(one for one in in_time if one.probability > border), first, border)
 
     @cached_property
     def at(self) -> dict[tuple[int, str], Situation]:
@@ -128,27 +143,45 @@ class _Decisions:
         return sorted(self.in_time, key=lambda one: -one.probability)
 
 
-def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
-    """Return what a plan decides; it is worked out once, although a plan is named many times."""
+class _Told:
+    """What was worked out of a problem's plans: a plan is named and told many times."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """Return what was made before under this key, or make it now."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return cast(Result, self._kept[key])
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > PLANS_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
+_told: WeakKeyDictionary[Presentable, _Told] = WeakKeyDictionary()
+
+
+def _told_of(problem: Presentable) -> _Told:
+    return _told.setdefault(problem, _Told())
+
+
+def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
     part = _main(plan)[1]
     if isinstance(part, Item | Nothing):
-        return _Decisions()
-    with _lock:
-        kept = _decided.setdefault(problem, OrderedDict())
-        if part in kept:
-            kept.move_to_end(part)
-            return kept[part]
+        return ()
     situations = problem.details(part).situations
-    found = _Decisions(tuple(one for one in situations if one.free) or tuple(situations))
-    with _lock:
-        kept[part] = found
-        while len(kept) > 1 and sum(len(one.in_time) for one in kept.values()) > DECISIONS_KEPT:
-            kept.popitem(last=False)
-    return found
+    return tuple(one for one in situations if one.free) or tuple(situations)
 
 
-_decided: WeakKeyDictionary[Presentable, OrderedDict[Plan, _Decisions]] = WeakKeyDictionary()
-_lock = threading.Lock()
+def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
+    """Return the likeliest decisions of a plan."""
+    return _told_of(problem).once(plan, lambda: _Decisions.of(_all_decisions(problem, plan), LIKELIEST))
 
 
 def _named(problem: Presentable, plan: Plan, text: str) -> str:
@@ -166,9 +199,24 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
     return f"{text}, with a chance of {chance(share)}{otherwise}"
 
 
-def _differing(problem: Presentable, one: _Decisions, other: _Decisions) -> list[str]:
+def _differing(problem: Presentable, one: Alternative, other: Alternative) -> list[str]:
     """Return names that tell two policies apart which begin with the same decision."""
-    pair, most = None, (-1.0, 0)  # the likeliest difference, the earliest of those
+    known = _decisions(problem, one.plan), _decisions(problem, other.plan)
+    pair = _likeliest_difference(*known)
+    missing = max(known[0].missing, known[1].missing)
+    if missing and (pair is None or round(min(pair[0].probability, pair[1].probability), 9) <= round(missing, 9)):
+        # One that is not among the likeliest may be as likely.
+        pair = _likeliest_difference(*(_Decisions.of(_all_decisions(problem, each.plan)) for each in (one, other)))
+    if pair is None:
+        return [known[0].first, known[1].first]
+    sure = min(pair[0].probability, pair[1].probability) > 1 - ROUNDING
+    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
+    return [one_line(side.action) if sure else f"{where}: {one_line(side.action)}" for side in pair]
+
+
+def _likeliest_difference(one: _Decisions, other: _Decisions) -> tuple[Situation, Situation] | None:
+    """Return where two policies decide differently: the likeliest such situation, and the earliest of those."""
+    pair, most = None, (-1.0, 0)
     for mine in one.likeliest:
         if round(mine.probability, 9) < most[0]:
             break
@@ -178,11 +226,7 @@ def _differing(problem: Presentable, one: _Decisions, other: _Decisions) -> list
         rank = round(min(mine.probability, theirs.probability), 9), -mine.step
         if rank > most:
             pair, most = (mine, theirs), rank
-    if pair is None:
-        return [one.first, other.first]
-    sure = min(pair[0].probability, pair[1].probability) > 1 - ROUNDING
-    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
-    return [one_line(side.action) if sure else f"{where}: {one_line(side.action)}" for side in pair]
+    return pair
 
 
 def _by_value(problem: Presentable, one: Alternative, other: Alternative, name: str) -> list[str]:

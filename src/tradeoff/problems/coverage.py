@@ -178,6 +178,11 @@ class Coverage(ScaledProblem):
                 known[i] = alternative
         return known  # type: ignore[return-value]
 
+    def looked_up(self, rows: Matrix) -> int:
+        """Return for how many rows of weights nothing has to be solved."""
+        below = rows[self.has_negative(rows)]
+        return len(rows) - sum(_key(row) not in self._signed for row in below)
+
     @cached_property
     def _signed(self) -> dict[bytes, Alternative]:
         if self.signed is None or not self._by_weights:

@@ -54,6 +54,8 @@ OVERWHELMING = 0.98  # of the belief being content is enough at once
 # no more: more questions would help less than they cost.
 USUAL_PER_OBJECTIVE, USUAL_PER_BIT = 1.0, 2.0
 LONGEST = 1.5
+# Of as many pairs, so many questions of each kind are usual.
+AS_MANY = {"pairs": 1.0, "best-of-3": 0.8, "best-of-4": 0.7, "rank-3": 0.7, "best-worst-4": 0.55}
 # Of the belief, where it is not content: whoever it does not know yet may be less like what it supposes. Most of those whose
 # preferences are not linear are among them.
 VERY_LIKELY_IF_OPEN = 0.99
@@ -147,7 +149,8 @@ class InformationChooser:
         fresh = menus.fresh(state.candidates, done)
         if not fresh.any() or learned[fresh].max() < WORTHLESS or NEARLY * scores[fresh].max() <= least:
             return None
-        return menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+        chosen = menus.menu(menus.easiest(scores, state.candidates, allowed=fresh, nearly=NEARLY), state.candidates)
+        return chosen.turned(len(state.answers))  # who favours one place favours no alternative
 
     def _with_questionable(self, state: State, pool: Pool, questionable: NDArray[np.intp]) -> Pool:
         """Return the pool with the questions of questionable answers added, the other way round; of a menu, its two ends."""
@@ -227,6 +230,7 @@ class Careful:
         belief = Belief.prior(self.certifier.d, self.answering, self.seed, self.prior, ANYBODY)
         state = first_state(self.problem, self.certifier, belief, _least_expected_regret, ANYBODY)
         usual = USUAL_PER_OBJECTIVE * self.certifier.d + USUAL_PER_BIT * self._open_bits(state)
+        usual *= AS_MANY[self.chooser.questions]
         rival = Rival.before_answers(self.certifier.d, PEOPLE, self.seed)
         return replace(state, enough=LONGEST * usual, rival=rival)
 
@@ -257,7 +261,7 @@ class Careful:
         target = self.chooser.target
         if state.content_in_row >= PATIENCE or (not state.answers and state.certificate.resolvable <= target):
             return Reason.PROBABLY_EITHER
-        return Reason.NOT_SURER if len(state.answers) >= state.enough else None
+        return Reason.NOT_SURER if state.asked >= state.enough else None
 
     def choose(self, state: State) -> AnyQuestion | None:
         """Return the question to ask next, or None if no answer could tell anything."""
@@ -296,7 +300,7 @@ class Careful:
 
     def _expected_left(self, state: State) -> float:
         """Return about how many questions are still to come."""
-        most = max(1.0, np.ceil(state.enough) - len(state.answers))
+        most = max(1.0, np.ceil(state.enough) - state.asked)
         least, per_bit = LEFT[self.chooser.questions]
         return float(min(least + per_bit * self._open_bits(state), most))
 

@@ -39,11 +39,22 @@ class Step:
 class ForeignAnswer:
     """A reply to a question that another version of the strategy asked, or a statement, instead of a reply to the one asked.
 
-    Only strategies that can use any answer are sent one (``StrategySpec.accepts_foreign_answers``).
+    Only strategies that can use any answer are sent one (``StrategySpec.accepts_foreign_answers``). ``before`` are replies to
+    take in first, with no decision in between, so that what is stated after the end is used as well. A reply among them is
+    ``own`` if it answers a question that this strategy asked.
     """
 
     question: Occasion
     reply: Reply
+    before: tuple[ForeignAnswer, ...] = ()
+    own: bool = False
+
+
+def replies_in(question: AnyQuestion, reply: Reply | ForeignAnswer) -> tuple[ForeignAnswer, ...]:
+    """Return each reply of what was sent when this question was asked, in order."""
+    if not isinstance(reply, ForeignAnswer):
+        return (ForeignAnswer(question, reply, own=True),)
+    return *reply.before, reply
 
 
 Strategy: TypeAlias = Generator[Step, Reply | ForeignAnswer, Recommendation]
@@ -107,9 +118,9 @@ def _answering(
             reply: Reply | ForeignAnswer = known(step.question)
             if reply is None:
                 reply = yield step
-                given = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(step.question, reply)
-                if given.reply is not None:
-                    learn(given.question, given.reply)
+                for given in replies_in(step.question, reply):
+                    if given.reply is not None:
+                        learn(given.question, given.reply)
             step = inner.send(reply)
     except StopIteration as end:
         result: Recommendation = end.value
@@ -140,7 +151,7 @@ def counted(inner: Strategy, max_questions: int | None) -> Strategy:
             left = step.left if max_questions is None else min(step.left or max_questions, max_questions - asked)
             reply = yield replace(step, recommend=now(step), left=left)
             # Skips count too, so that an interview in which everything is skipped still ends. Only what was asked counts.
-            asked += not (isinstance(reply, ForeignAnswer) and isinstance(reply.question, Statement))
+            asked += sum(not isinstance(one.question, Statement) for one in replies_in(step.question, reply))
             step = inner.send(reply)
     except StopIteration as end:
         final: Recommendation = end.value

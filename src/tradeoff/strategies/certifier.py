@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.errors import ArgumentError
+from tradeoff.kernels.ratios import least_shares
 from tradeoff.model import Alternative, Indices, Matrix, Vector
 from tradeoff.problem import Problem, slack_of
 from tradeoff.strategies.basis import bases_of
@@ -23,7 +24,6 @@ from tradeoff.strategies.cache import Candidates, SolutionCache, cache_of
 # Cells across the belief, to which looked-up directions are rounded: finer than the belief is wide, coarse enough that
 # people who are alike share them. Chosen by hand on random catalogues.
 GRID = 16
-RAYS_AT_ONCE = 256  # times the candidates: about as many numbers as fit the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +122,3 @@ class Certifier:
         values = np.array([alternative.value for alternative in found])[:, self.relevant]
         result: Vector = np.maximum(np.einsum("nk,nk->n", weights, values), worth.max(axis=1))
         return result
-
-
-def least_shares(worth: Matrix, most: Vector) -> Vector:
-    """Return the least share of ``most`` [n] that each candidate is worth over all rays; ``worth`` is [n, K]."""
-    parts = [slice(i, i + RAYS_AT_ONCE) for i in range(0, len(worth), RAYS_AT_ONCE)]
-    result: Vector = np.min([(worth[part] / most[part, None]).min(axis=0) for part in parts], axis=0)
-    return result

@@ -47,20 +47,23 @@ class ConsistentSet:
         """
         found = [np.zeros((0, self.cone.d + 1))]
         before = ConsistentSet.everything(self.cone.d, limit)
-        for position, (label, difference, kind) in enumerate(answers):
-            for row in half_spaces(
-                difference, kind
-            ):  # "about equal" can be wrong in either direction, a choice in any place
-                opposite = before.cut(-row, label).given(answers[position + 1 :])
+        rows = [before.cone.scaled(half_spaces(difference, kind)) for _, difference, kind in answers]
+        for position, (label, *_) in enumerate(answers):
+            for row in rows[position]:  # "about equal" can be wrong in either direction, a choice in any place
+                opposite = before.cut(-row[None, :], label, scaled=True)
+                for later in range(position + 1, len(answers)):
+                    if opposite.cone.without_rays:  # more answers would change nothing
+                        break
+                    opposite = opposite.cut(rows[later], answers[later][0], scaled=True)
                 if not opposite.empty:
                     found.append(opposite.rays)
-            before = before.given([answers[position]])
+            before = before.cut(rows[position], label, scaled=True)
         return np.vstack(found)
 
-    def cut(self, rows: Matrix, label: int) -> ConsistentSet:
-        """Return the part of the set where ``a @ z >= 0`` for each row a."""
-        cone = self.cone.add(rows, label)
-        smaller = cone if self.cone is self.listed else self.listed.add(rows, label)
+    def cut(self, rows: Matrix, label: int, *, scaled: bool = False) -> ConsistentSet:
+        """Return the part of the set where ``a @ z >= 0`` for each row a; ``scaled`` if ``Cone.scaled`` has seen to them."""
+        cone = self.cone.add(rows, label, scaled=scaled)
+        smaller = cone if self.cone is self.listed else self.listed.add(rows, label, scaled=scaled)
         return ConsistentSet(cone, smaller if smaller.has_rays else self.listed)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, Protocol
@@ -16,6 +16,7 @@ from tradeoff.menus import (
     AnyAnswer,
     AnyQuestion,
     Occasion,
+    Statement,
     comparisons,
     members,
     plain,
@@ -25,7 +26,7 @@ from tradeoff.menus import (
 )
 from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy
+from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy, replies_in
 from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.belief import Belief
 from tradeoff.strategies.cache import Candidates
@@ -73,6 +74,11 @@ class State:
     enough: float = np.inf  # answers after which no more are asked for, sure or not
     content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
     rival: Rival | None = None  # what else the person may be than somebody who weighs objectives
+
+    @property
+    def asked(self) -> int:
+        """How many questions were answered, without what was stated unasked."""
+        return sum(not isinstance(given.question, Statement) for given in self.answers)
 
     @cached_property
     def said(self) -> list[tuple[Matrix, NDArray[np.int64]]]:
@@ -172,8 +178,8 @@ def elicit(approach: Approach) -> Strategy:
     """Ask until the approach has a reason to stop, or nothing more can be learned."""
     cache = approach.certifier.cache
     turn = _first_turn(approach)
-    most = MOST_PER_OBJECTIVE * approach.certifier.d
-    for left in range(most, 0, -1):
+    left, ordinal = MOST_PER_OBJECTIVE * approach.certifier.d, 0
+    while left > 0:
         if isinstance(turn.next, Recommendation):
             return turn.next
         here, question = turn, turn.next
@@ -187,12 +193,14 @@ def elicit(approach: Approach) -> Strategy:
             return found
 
         def knows(reply: Reply, here: Turn = here, question: AnyQuestion = question) -> bool:
-            return cache.state(_key_after(here, question, reply, foreign=False)) is not None
+            given = ForeignAnswer(question, reply, own=True)
+            return cache.state(_key_after(here.key, here.state, given)) is not None
 
         reply = yield Step(question, so_far, left, knows)
-        foreign = isinstance(reply, ForeignAnswer)
-        given = reply if isinstance(reply, ForeignAnswer) else ForeignAnswer(question, reply)
-        turn = _turn_after(approach, turn, given, foreign, ordinal=most - left + 1)
+        given = replies_in(question, reply)
+        turn = _turn_after(approach, turn, given, ordinal)
+        ordinal += len(given)
+        left -= sum(not isinstance(one.question, Statement) for one in given)
     if isinstance(turn.next, Recommendation):
         return replace(turn.next, complete=False)
     return approach.recommend(turn.state, Reason.TOO_MANY, complete=False)
@@ -204,21 +212,23 @@ def _first_turn(approach: Approach) -> Turn:
     return found or _decided(approach, key, approach.begin())
 
 
-def _turn_after(approach: Approach, turn: Turn, given: ForeignAnswer, foreign: bool, ordinal: int) -> Turn:
-    """Return what follows a reply, from the cache if the same replies were given before."""
-    key = _key_after(turn, given.question, given.reply, foreign)
-    found: Turn | None = approach.certifier.cache.state(key)
-    if found is not None:
-        return found
-    state = turn.state
-    if foreign:
+def _turn_after(approach: Approach, turn: Turn, replies: Sequence[ForeignAnswer], ordinal: int) -> Turn:
+    """Return what follows replies, the first of which has the number after ``ordinal``; from the cache if it is there."""
+    key, state = turn.key, turn.state
+    for number, given in enumerate(replies, start=ordinal + 1):
+        key = _key_after(key, state, given)
+        found: Turn | None = approach.certifier.cache.state(key)
+        state = _state_after(approach, state, given, number) if found is None else found.state
+    return _decided(approach, key, state) if found is None else found
+
+
+def _state_after(approach: Approach, state: State, given: ForeignAnswer, ordinal: int) -> State:
+    """Return the state after a reply."""
+    if not given.own:
         state = replace(state, foreign=state.foreign | {given.question.key})
     if given.reply is None:
-        state = replace(state, unanswered=state.unanswered | {members(given.question)})
-    else:
-        answered = Answered(given.question, given.reply, ordinal)
-        state = approach.learn(replace(state, answers=(*state.answers, answered)))
-    return _decided(approach, key, state)
+        return replace(state, unanswered=state.unanswered | {members(given.question)})
+    return approach.learn(replace(state, answers=(*state.answers, Answered(given.question, given.reply, ordinal))))
 
 
 def _decided(approach: Approach, key: bytes, state: State) -> Turn:
@@ -234,13 +244,13 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
     return turn
 
 
-def _key_after(turn: Turn, question: Occasion, reply: Reply, foreign: bool) -> bytes:
-    """Return what tells the state after this reply from all others."""
-    given = plain(reply)
-    said = b"skip" if given is None else (given.value if isinstance(given, Answer) else repr(given.tiers)).encode()
-    said += (strength_of(reply) or "").encode()
-    foreign = foreign or question.key in turn.state.foreign
-    return hashlib.sha256(turn.key + question.key + said + (b"/foreign" if foreign else b"")).digest()
+def _key_after(key: bytes, state: State, given: ForeignAnswer) -> bytes:
+    """Return what tells the state after this reply, to the state of this key, from all others."""
+    question, reply = given.question, plain(given.reply)
+    said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
+    said += (strength_of(given.reply) or "").encode()
+    foreign = not given.own or question.key in state.foreign
+    return hashlib.sha256(key + question.key + said + (b"/foreign" if foreign else b"")).digest()
 
 
 # --- what both approaches do ------------------------------------------------------------------------------------------

@@ -44,18 +44,21 @@ def half_spaces(differences: ArrayLike, kinds: ArrayLike) -> Matrix:
     ([[3.0, -1.0, 1.0], [-3.0, 1.0, 1.0]], [[3.0, -1.0, 1.0]])
     """
     difference, kind = checked_answers(differences, kinds)
-    one_row, same = kind != 0, difference[kind == 0]
-    sign = np.sign(kind[one_row])
-    rows = np.vstack([sign[:, None] * difference[one_row], same, -same])
-    margin = np.where(kind[one_row] == NOT_WORSE, 1.0, -1.0)
-    return np.hstack([rows, np.append(margin, np.ones(2 * len(same)))[:, None]])
+    one_row, same = kind != SAME, difference[kind == SAME]
+    first, last = int(one_row.sum()), len(kind)
+    rows = np.ones((last + len(same), difference.shape[1] + 1))
+    rows[:first, :-1] = np.sign(kind[one_row])[:, None] * difference[one_row]
+    rows[:first, -1] = np.where(kind[one_row] == NOT_WORSE, 1.0, -1.0)
+    rows[first:last, :-1], rows[last:, :-1] = same, -same
+    return rows
 
 
 def checked_answers(differences: ArrayLike, kinds: ArrayLike) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the answers as arrays, or raise an ArgumentError that says what is wrong with them."""
     difference = np.atleast_2d(np.asarray(differences, np.float64))
     kind = np.atleast_1d(np.asarray(kinds)).astype(np.int64)
-    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not np.isin(kind, KINDS).all():
+    known = (kind >= min(KINDS)) & (kind <= max(KINDS))  # which are all the whole numbers between
+    if difference.ndim != 2 or kind.shape != difference.shape[:1] or not known.all():
         raise ArgumentError(
             f"answers are differences [q, d] and as many kinds out of +1, -1, 0 and 2; found shapes "
             f"{difference.shape} and {kind.shape}, kinds {np.unique(kind).tolist()}"
@@ -113,30 +116,44 @@ class Cone:
         """The answers' labels in the order in which they came."""
         return tuple(dict.fromkeys(self.row_labels))
 
-    def add(self, half_spaces: ArrayLike, label: Hashable) -> Cone:
+    def add(self, half_spaces: ArrayLike, label: Hashable, *, scaled: bool = False) -> Cone:
         """Return the part of this cone where ``a @ z >= 0`` for each row a of ``half_spaces``.
 
         One answer is one label, whatever the number of its half-spaces ("about equal" has two). The rays are those of
         this cone but for the ones cut off; rays that stay are the same numbers, bit for bit. Adding what already holds
-        costs one product; adding what contradicts leaves an empty cone, which :meth:`conflict` explains.
+        costs one product; adding what contradicts leaves an empty cone, which :meth:`conflict` explains. Rows that were
+        ``scaled`` before are taken as they are.
         """
-        rows = self._scaled(half_spaces)
+        rows: Matrix = np.asarray(half_spaces) if scaled else self.scaled(half_spaces)
         skeleton = self._skeleton
         everything = np.vstack([self.half_spaces, rows])
+        known: dict[str, Vector] = {}
         if skeleton is not None:
             try:
                 for index, row in enumerate(rows, len(self.half_spaces)):
                     skeleton = skeleton.cut(row, index, self.limit)
-                if len(skeleton.rays) and _inside(skeleton, everything) is None:
-                    skeleton = skeleton.none()
+                if len(skeleton.rays):
+                    point = _inside(skeleton, everything)
+                    if point is None:
+                        skeleton = skeleton.none()
+                    else:
+                        point.flags.writeable = False
+                        known["interior"] = point
             except TooManyRays:
                 skeleton = None
-        return Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
+        cone = Cone(everything, self.row_labels + (label,) * len(rows), self.e_max, self.limit, skeleton)
+        vars(cone).update(known)
+        return cone
 
     @property
     def has_rays(self) -> bool:
         """Whether the extreme rays are few enough to be listed."""
         return self._skeleton is not None
+
+    @property
+    def without_rays(self) -> bool:
+        """Whether no ray is left; the cone is empty, then, with whatever is added."""
+        return self._skeleton is not None and not len(self._skeleton.rays)
 
     @property
     def nbytes(self) -> int:
@@ -234,7 +251,7 @@ class Cone:
         if self.empty:
             raise ArgumentError(f"an empty set has no {what}: the answers contradict each other; see Cone.conflict()")
 
-    def _scaled(self, half_spaces: ArrayLike) -> Matrix:
+    def scaled(self, half_spaces: ArrayLike) -> Matrix:
         """Return the rows scaled by powers of two so that the largest ``|a @ z|`` before any answer is 0.5 to 1."""
         rows = np.atleast_2d(np.array(half_spaces, np.float64))
         if rows.ndim != 2 or rows.shape[1] != self.d + 1 or not np.isfinite(rows).all():

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tradeoff.kernels.ratios import least_against, least_shares
 from tradeoff.menus import AnyQuestion, Menu, members
 from tradeoff.model import Answer, Matrix, Question, Vector
-from tradeoff.strategies.certifier import RAYS_AT_ONCE, least_shares
 from tradeoff.strategies.choosing import (
     ANSWERS,
     WORST_RAYS,
@@ -188,11 +188,6 @@ class ProofChooser:
         """
         worth = rays @ state.candidates.gains.T
         candidates = np.argsort(1 - least_shares(worth, worth.max(axis=1)), kind="stable")[:RECOMMENDATIONS]
-        rivals = np.full((len(candidates), worth.shape[1]), np.inf)
-        for i in range(0, len(worth), RAYS_AT_ONCE):
-            part = worth[i : i + RAYS_AT_ONCE]
-            safe = np.maximum(part, 1e-12)
-            for row, x in zip(rivals, candidates, strict=True):
-                np.minimum(row, (part[:, [x]] / safe).min(axis=0), out=row)
+        rivals: Matrix = least_against(worth, candidates, 1e-12)
         wins = np.sqrt(np.maximum(1 - rivals - MARGIN * self.target, 0.0))
         return float(min(wins.sum(axis=1)))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import TradeoffError
+from tradeoff.kernels.facets import close
 
 __all__ = ["RAY_LIMIT", "TOUCH", "Skeleton", "TooManyRays", "distinct"]
 
@@ -98,16 +99,11 @@ class Skeleton:
 
     def _separate(self, height: Vector, gone: NDArray[np.bool_], index: int, limit: int) -> Skeleton | None:
         """Return the skeleton without the rays ``gone``, closed by a new facet, or None where that is inconsistent."""
-        kept = np.flatnonzero(~gone)
-        neighbours = self.neighbours[kept]
-        crossed = gone[neighbours]
-        start, column = np.nonzero(crossed)
-        count, total = len(start), len(kept) + len(start)
+        total, inside, outside, tight, neighbours = close(self.tight, self.neighbours, gone, index, limit)
         if total > limit:
             raise TooManyRays(f"the consistent set has {total:,} extreme rays, more than {limit:,}")
-        inside = kept[start]
-        outside = neighbours[start, column]
-
+        if total < 0:
+            return None
         # A new ray for every crossed edge. As a combination of the edge's ends it satisfies what both satisfy to a
         # rounding, however thin the cone. The clip is for ends that lie on the cut.
         share = np.clip(height[inside] / (height[inside] - height[outside]), 0.0, 1.0)[:, None]
@@ -116,49 +112,8 @@ class Skeleton:
         above = self.above
         if above is not None:
             between = (1.0 - share[:, 0]) * above[inside] + share[:, 0] * above[outside]
-            above = np.concatenate([above[kept], between])
-        tight = self.tight[inside]
-        tight[np.arange(count), column] = index
-
-        # Two new rays are neighbours if their edges lie on a common face of dimension two. Such a face is the set of
-        # the edge's tight half-spaces less one, recognised by the exclusive or of one random word per half-space.
-        words = _words(tight)
-        words[np.arange(count), column] = 0
-        faces = np.bitwise_xor.reduce(words, axis=1)[:, None] ^ words
-        others = np.ones(tight.shape, bool)
-        others[np.arange(count), column] = False
-        slots = np.flatnonzero(others)
-        order = np.argsort(faces.ravel()[slots])
-        keys = faces.ravel()[slots[order]]
-        if len(keys) % 2 or (keys[0::2] != keys[1::2]).any() or (keys[1:-1:2] == keys[2::2]).any():
-            return None
-        one, two = slots[order[0::2]], slots[order[1::2]]
-        width = tight.shape[1]
-        links = np.empty(tight.shape, np.int32)
-        links.ravel()[one] = two // width + len(kept)
-        links.ravel()[two] = one // width + len(kept)
-        links[np.arange(count), column] = start
-
-        renumbered = np.empty(len(gone), np.int32)
-        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-        neighbours[crossed] = 0  # their old numbers are void; set below
-        neighbours = renumbered[neighbours]
-        neighbours[crossed] = np.arange(len(kept), total, dtype=np.int32)
-        return Skeleton(
-            np.vstack([self.rays[kept], new]),
-            np.vstack([self.tight[kept], tight]),
-            np.vstack([neighbours, links]),
-            above,
-        )
-
-
-def _words(numbers: Indices) -> NDArray[np.uint64]:
-    """Return one well-mixed 64-bit word per number, always the same (splitmix64)."""
-    x = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return mixed
+            above = np.concatenate([above[~gone], between])
+        return Skeleton(np.vstack([self.rays[~gone], new]), tight, neighbours, above)
 
 
 def distinct(rays: Matrix) -> Matrix:

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tradeoff.errors import ProblemError, StoreError
+from tradeoff.errors import ProblemError
 from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.mdp import MDP
-from tradeoff.stores import ConflictError, MissingError, Store
+from tradeoff.stores import ConflictError, DamagedError, MissingError, Store
 from tradeoff.studies.study import LARGEST_PROBLEM, Study
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def kept(store: Store, study: Study, model: AnyProblem) -> Coverage | None:
         events = store.read(_folder(study), LOG)
     except MissingError:
         return None
-    damaged = StoreError(f"the coverage of the study {study.name!r} is damaged; bring it back from a backup")
+    damaged = DamagedError(
+        f"the compiled plans of the study {study.name!r} are damaged; bring the database back from a backup, or serve with "
+        "--no-compile, where only those cannot go on who began with them"
+    )
     if len(events) != 2 or events[0].get("format") != FORMAT:
         raise damaged
     try:

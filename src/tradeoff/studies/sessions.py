@@ -20,6 +20,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.log import ACTIONS, Event, Reply
 from tradeoff.stores import ConflictError, Store
 from tradeoff.stores.base import NAME, missing
+from tradeoff.strategies.cache import cache_of
 from tradeoff.studies.compiled import kept
 from tradeoff.studies.computing import BusyError, ComputeQueue
 from tradeoff.studies.session import Session, TurnError, nowhere
@@ -84,10 +85,11 @@ class Sessions:
         return token
 
     @contextmanager
-    def session(self, token: str, caller: Hashable = None) -> Iterator[Session]:
+    def session(self, token: str, caller: Hashable = None, *, long: bool = False) -> Iterator[Session]:
         """Yield a person's session to one thread at a time; everything it records is stored immediately.
 
-        ``caller`` is who takes turns in the compute queue, by default the person. A MissingError is raised for an unknown
+        ``caller`` is who takes turns in the compute queue, by default the person; ``long`` computations wait for others. A
+        MissingError is raised for an unknown
         token, a TurnError if another process wrote at the same time.
         """
         if not NAME.fullmatch(token):
@@ -96,7 +98,7 @@ class Sessions:
         with entry.lock:
             try:
                 session = current = self._current(entry)
-                session.interview.thinking = lambda: self.queue.slot(caller or token)
+                session.interview.thinking = lambda: self.queue.slot(caller or token, long=long)
                 session.keep = lambda: self._append(entry, current)
                 yield session
                 session.keep()
@@ -135,9 +137,11 @@ class Sessions:
             raise missing(self.study.name, token[:40])
         return self.store.read(self.study.name, token)
 
-    def do(self, token: str, work: Callable[[Session], Result], caller: Hashable = None) -> Result:
+    def do(
+        self, token: str, work: Callable[[Session], Result], caller: Hashable = None, *, long: bool = False
+    ) -> Result:
         """Return the result of ``work(session)`` once everything it recorded is durable."""
-        with self.session(token, caller) as session:
+        with self.session(token, caller, long=long) as session:
             return work(session)
 
     def at_once(
@@ -196,6 +200,11 @@ class Sessions:
         """Let new interviews be about the study's coverage; those that have begun stay with what they began with."""
         self._problems[coverage.fingerprint] = coverage
         self.begins_with = coverage
+
+    @property
+    def solves(self) -> int:
+        """How many directions the problem was solved for, to ask and to certify."""
+        return sum(cache_of(problem).solved for problem in list(self._problems.values()))
 
     def _problem_of(self, events: list[Event]) -> AnyProblem:
         """Return what an interview is about: the problem, or the coverage that this or another process has found."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeoff.apps.cli.knowing import KNOW_FROM_HELP, all_known
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
 from tradeoff.apps.cli.source import (
     KINDS,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
     from tradeoff.log import Reply, Shown, ShownMenu
+    from tradeoff.menus import Statement
     from tradeoff.people import Person
     from tradeoff.problem import Presentable
     from tradeoff.stores import JsonLines
@@ -66,6 +68,7 @@ MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how
 @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
 @click.option("--strengths", is_flag=True, help=STRENGTHS_HELP)
 @click.option("--know", "known", multiple=True, metavar="TEXT", help=KNOW_HELP)
+@click.option("--know-from", "files", multiple=True, type=FILE, metavar="FILE", help=KNOW_FROM_HELP)
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
 @click.option(
     "--seed",
@@ -96,6 +99,7 @@ def ask(
     questions: str | None,
     strengths: bool,
     known: tuple[str, ...],
+    files: tuple[Path, ...],
     max_questions: int | None,
     seed: int,
     log: Path | None,
@@ -165,7 +169,7 @@ def ask(
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
-        for said in known:
+        for said in all_known(loaded, known, files):
             logged.know(said)
 
         def result() -> None:
@@ -275,7 +279,7 @@ class LoggedInterview:
         self.interview.skip() if reply is None else self.interview.tell(reply)
         self._store()
 
-    def know(self, said: str) -> None:
+    def know(self, said: str | Statement) -> None:
         """Save what the person said without being asked."""
         self.interview.know(said)
         self._store()

@@ -11,7 +11,9 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -245,9 +247,10 @@ def run(
     addresses = listen.addresses()
     port = check_port(addresses, listen.port)
     leaving = threading.Event()
+    figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 else None
     with working("Getting ready ..."):
-        app = application(store, study, problem, listen, leaving)
-    workers = Workers(work, (address, study.name, source, listen, port), listen.workers - 1)
+        app = application(store, study, problem, listen, leaving, figures)
+    workers = Workers(work, (address, study.name, source, listen, port, figures), listen.workers - 1)
     compiler = None
     if compiled(listen, study, problem) and kept(store, study, problem) is None:
         compiler = Compiler(store, study, problem_again, (address, study.name, source), say)
@@ -263,11 +266,18 @@ def run(
         workers.stop()
         if compiler is not None:
             compiler.stop()
+        if figures is not None:
+            shutil.rmtree(figures, ignore_errors=True)
     click.echo("\nStopped. Everything is saved; the same command continues.", err=True)
 
 
 def application(
-    store: Store, study: Study, problem: AnyProblem, listen: ListenOptions, leaving: threading.Event
+    store: Store,
+    study: Study,
+    problem: AnyProblem,
+    listen: ListenOptions,
+    leaving: threading.Event,
+    figures: Path | None,
 ) -> ASGIApp:
     """Return the application that these options ask for."""
     from tradeoff.apps.web.server import application
@@ -275,7 +285,7 @@ def application(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     return application(
         study, problem, store, listen.hosts, listen.limits, listen.visitor_header, leaving,
-        compiled(listen, study, problem),
+        compiled(listen, study, problem), figures,
     )  # fmt: skip
 
 
@@ -303,7 +313,9 @@ def problem_again(address: str, name: str, source: Source | None) -> AnyProblem:
         return Study.problem_of(store, name)
 
 
-def work(address: str, name: str, source: Source | None, listen: ListenOptions, port: int) -> None:
+def work(
+    address: str, name: str, source: Source | None, listen: ListenOptions, port: int, figures: Path | None
+) -> None:
     """Serve in a further process."""
     from tradeoff.apps.web.server import Leave
     from tradeoff.apps.web.server import serve as serve_app
@@ -314,7 +326,7 @@ def work(address: str, name: str, source: Source | None, listen: ListenOptions, 
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        app = application(store, study, problem, listen, leaving)
+        app = application(store, study, problem, listen, leaving, figures)
         serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
 
 

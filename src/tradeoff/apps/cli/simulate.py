@@ -116,7 +116,7 @@ def progress_bar() -> Iterator[Callable[[int, int], None]]:
         console=err, transient=True,
     )  # fmt: skip
     task = bar.add_task("users", total=None)
-    # A timer, because the first shard may take long.
+    # A timer, because the first round may take long.
     late = threading.Timer(PROGRESS_AFTER, bar.start)
     late.daemon = True
     if err.is_terminal:
@@ -178,7 +178,7 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
     if settings.error_rate:
         notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
     notes.append(
-        f"{1000 * found.seconds_per_user:,.0f} ms per user, after {1000 * found.precomputation:,.0f} ms of shared preparation; "
+        f"{1000 * found.seconds_per_user:,.3g} ms per user, after {1000 * found.precomputation:,.0f} ms of shared preparation; "
         f"{seconds:.1f} s in all."
     )
     out.print(cell(" ".join(notes)))

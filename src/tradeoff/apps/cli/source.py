@@ -32,7 +32,8 @@ QUESTIONS_HELP = (
 STRENGTHS_HELP = 'Also take "a lot better" and "a little better" for an answer; that is up to the person each time.'
 KNOW_HELP = (
     'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
-    '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred). Can be repeated.'
+    '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred), "price 9, size 2 > price 7, size 1" (amounts). '
+    "Can be repeated."
 )
 FLAGS, NAMED = (
     ("keep_dominated", "renormalise"),

@@ -127,7 +127,7 @@ def together_page(sessions: Sessions, problem: AnyProblem) -> str:
     told, refused = None, ""
     try:
         people = finished_people(problem, logs)
-        with sessions.queue.slot("together"):
+        with sessions.queue.slot("together", long=True):
             told = group_words(problem, people, choices_of(people, problem, MENU, None))
     except ArgumentError as error:
         refused = f"{str(error)[:1].upper()}{str(error)[1:]}."

@@ -135,7 +135,9 @@ async def ranking(request: Request) -> Response:
     def make(session: Session) -> dict[str, Any]:
         return ranking_data(session.problem, session.interview, ranking_for(session.problem, session.interview))
 
-    found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+    found = await visit(
+        _sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"), long=True
+    )
     return JSONResponse(found)
 
 
@@ -154,7 +156,9 @@ async def why_not(request: Request) -> Response:
             return rival_data(session.problem, session.interview, rival, ranked)
 
     try:
-        found = await visit(_sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"))
+        found = await visit(
+            _sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"), long=True
+        )
     except ArgumentError as error:  # a valid request, but nothing is called that
         return JSONResponse({"error": f"{error}."}, 404)
     return JSONResponse(found)

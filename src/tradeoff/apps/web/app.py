@@ -37,10 +37,12 @@ def make_app(
     limits: Limits | None = None,
     visitor_header: str | None = None,
     leaving: threading.Event | None = None,
+    figures: Path | None = None,
 ) -> ASGIApp:
     """Return the application for one study: the guard, then the limits, then the routes.
 
-    Once ``leaving`` is set, the health page says that the server is shutting down.
+    Once ``leaving`` is set, the health page says that the server is shutting down. ``figures`` is a folder in which
+    the processes of a server tell each other what they have counted.
     """
     app = Starlette(
         routes=[
@@ -68,7 +70,8 @@ def make_app(
     app.state.sessions, app.state.problem = sessions, problem
     app.state.leaving = leaving or threading.Event()
     app.state.overview = admin.Overview(sessions, problem)
-    app.state.metrics = counted = health.Metrics(app)
+    app.state.metrics = counted = health.Metrics(app, figures)
+    counted.tell(sessions)
     return Guard(Limiter(counted, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 

@@ -17,15 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tradeoff.apps.web.pages import warm_up
+from tradeoff.apps.web.rendering import render_cache
 from tradeoff.covering import cover
 from tradeoff.errors import StoreError, TradeoffError
+from tradeoff.presentation.plans import guide
+from tradeoff.problems.coverage import Coverage
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import Store
+from tradeoff.stores import DamagedError, Store
 from tradeoff.studies import Sessions, Study
 from tradeoff.studies.compiled import SECONDS, content_of, keep, kept, tolerance_for
+from tradeoff.studies.computing import BusyError
 
 LOOK_AFTER = 2.0  # seconds between two looks for a coverage that another process has kept
 LOWEST = 19  # priority
+AHEAD = 300  # plans that are drawn ahead, of some 130 KB each
+REST = 0.05  # seconds between two plans that are drawn ahead
 NOT_REACHED = 5  # exit code
 
 log = logging.getLogger("tradeoff.web")
@@ -38,12 +44,28 @@ def begin_with_kept(sessions: Sessions) -> bool:
         return False
     warm_up(sessions.study, coverage)  # the first to begin with it does not wait
     sessions.begin_with(coverage)
+    threading.Thread(target=_draw_ahead, args=(sessions, coverage), name="tradeoff drawing", daemon=True).start()
     count = len(coverage.plans.values)
     sessions.compiling = (
         f"compiled: new interviews use {count:,} plan{'s' * (count != 1)}, proved to miss at most "
         f"{coverage.guarantee_text} of the best possible gain"
     )
     return True
+
+
+def _draw_ahead(sessions: Sessions, coverage: Coverage) -> None:
+    """Work out how the plans are shown, one at a time, while nobody waits; whoever is shown one first need not wait for it."""
+    cache, queue = render_cache(coverage), sessions.queue
+    for alternative in coverage.alternatives[:AHEAD]:
+        while queue.busy:
+            time.sleep(REST)
+        try:
+            with queue.slot("drawing ahead", long=True):
+                cache.lottery(alternative)
+                guide(coverage, alternative)
+        except BusyError:
+            continue
+        time.sleep(REST)  # for what does not go through the queue
 
 
 def follow(sessions: Sessions) -> None:
@@ -58,6 +80,9 @@ def _follow(sessions: Sessions) -> None:
         try:
             if begin_with_kept(sessions):
                 return
+        except DamagedError as error:
+            log.error("%s", error)
+            return
         except StoreError:
             continue  # the next look may succeed; people hear of a store that is away
         except Exception:
@@ -83,6 +108,8 @@ class Compiler:
 
     def start(self) -> None:
         """Begin, and say so."""
+        if self._stopping:
+            return
         self._say(
             "Compiling in the background, so that people wait less. Whoever begins after that is asked about plans that are "
             "proved to be enough."

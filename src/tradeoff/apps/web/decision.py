@@ -27,7 +27,8 @@ from tradeoff.problem import Presentable
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import shares_of
 
-KEPT = 64  # results of a problem whose ranking is kept
+KEPT = 500  # results of a problem whose ranking is kept,
+KEPT_BYTES = 32 << 20  # if they take no more than about this: a picture of many items is large
 LISTED = 300  # names that fit a list to choose from; among more, one is typed
 LONGEST = 200  # characters of a name that is typed
 
@@ -53,6 +54,12 @@ class _Known:
     ranked: Ranking
     picture: Picture | None
     options: Options
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        drawn = 0 if self.picture is None else len(self.picture.drawing)
+        return drawn + 500 * (len(self.options.alternatives) + len(self.ranked.ranked))
 
 
 _known: WeakKeyDictionary[Presentable, OrderedDict[bytes, _Known]] = WeakKeyDictionary()
@@ -80,7 +87,7 @@ def _known_of(problem: Presentable, interview: Interview) -> _Known:
             found = _Known(ranked, pareto_picture(problem, recommendation), options(problem, recommendation, ranked))
         with _lock:
             kept[key] = found
-            while len(kept) > KEPT:
+            while len(kept) > 1 and (len(kept) > KEPT or sum(one.size for one in kept.values()) > KEPT_BYTES):
                 kept.popitem(last=False)
     return found
 

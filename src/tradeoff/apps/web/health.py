@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +22,76 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tradeoff.apps.web.admin import checked
 from tradeoff.apps.web.threads import aside
 from tradeoff.errors import StoreError
-from tradeoff.strategies.cache import cache_of
 from tradeoff.studies import Sessions
 from tradeoff.studies.study import FOLDER
 
 BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # seconds
+TELL_AFTER = 1.0  # seconds
 STATM = Path("/proc/self/statm")
 
 
-class Metrics:
-    """Counts requests on their way to the application: how many, how they ended, and how long they took."""
+@dataclass
+class Figures:
+    """What a process has counted since its start, and how it is now."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self.requests: Counter[tuple[str, int]] = Counter()  # by kind and status
-        self.waits: Counter[float] = Counter()  # by bucket
-        self.seconds = 0.0
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)  # by kind and status
+    waits: Counter[float] = field(default_factory=Counter)  # by bucket
+    seconds: float = 0.0
+    solves: int = 0
+    waiting: int = 0
+    memory: int = 0  # 0 on systems that do not say
+
+    def add(self, other: Figures, *, alive: bool) -> None:
+        """Add what another process has counted; how one is that has ended does not matter."""
+        self.requests.update(other.requests)
+        self.waits.update(other.waits)
+        self.seconds += other.seconds
+        self.solves += other.solves
+        if alive:
+            self.waiting += other.waiting
+            self.memory += other.memory
+
+    def to_json(self) -> str:
+        """Return the figures for another process to read."""
+        lists = {"requests": [[*key, n] for key, n in self.requests.items()], "waits": list(self.waits.items())}
+        numbers = {name: getattr(self, name) for name in ("seconds", "solves", "waiting", "memory")}
+        return json.dumps(lists | numbers)
+
+    @classmethod
+    def from_json(cls, text: str) -> Figures:
+        """Return the figures that another process has written."""
+        given = json.loads(text)
+        requests = Counter({(kind, status): n for kind, status, n in given.pop("requests")})
+        return cls(requests, Counter(dict(given.pop("waits"))), **given)
+
+
+class Metrics:
+    """Counts requests on their way to the application: how many, how they ended, and how long they took.
+
+    The processes of a server tell each other by files in a folder, a second after something has happened.
+    """
+
+    def __init__(self, app: ASGIApp, folder: Path | None = None) -> None:
+        self.app, self.folder = app, folder
+        self._own = Figures()
         self._lock = threading.Lock()
+
+    def tell(self, sessions: Sessions) -> None:
+        """Write the own figures from now on, for the other processes of the server."""
+        if self.folder is not None:
+            threading.Thread(target=self._tell, args=(sessions, self.folder), daemon=True).start()
+
+    def _tell(self, sessions: Sessions, folder: Path) -> None:
+        told, path = "", folder / f"{os.getpid()}.json"
+        while folder.exists():
+            text = self.own(sessions).to_json()
+            if text != told:
+                fresh = path.with_suffix(".new")
+                with contextlib.suppress(OSError):
+                    fresh.write_text(text, encoding="utf-8")
+                    fresh.replace(path)
+                    told = text
+            time.sleep(TELL_AFTER)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note how it ended."""
@@ -56,37 +113,55 @@ class Metrics:
 
     def note(self, kind: str, status: int, seconds: float) -> None:
         """Note a request that has ended."""
-        bucket = next((most for most in BUCKETS if seconds <= most), float("inf"))
+        bucket = next((most for most in BUCKETS if seconds <= most), math.inf)
         with self._lock:
-            self.requests[kind, status] += 1
-            self.waits[bucket] += 1
-            self.seconds += seconds
+            self._own.requests[kind, status] += 1
+            self._own.waits[bucket] += 1
+            self._own.seconds += seconds
+
+    def own(self, sessions: Sessions) -> Figures:
+        """Return the figures of this process."""
+        with self._lock:
+            own = replace(self._own, requests=self._own.requests.copy(), waits=self._own.waits.copy())
+        return replace(own, solves=sessions.solves, waiting=sessions.queue.waiting, memory=_memory())
+
+    def of_all(self, sessions: Sessions) -> Figures:
+        """Return the figures of all processes of this server, those included that have been replaced."""
+        found = self.own(sessions)
+        for path in [] if self.folder is None else self.folder.glob("*.json"):
+            pid = int(path.stem)
+            if pid != os.getpid():
+                found.add(Figures.from_json(path.read_text(encoding="utf-8")), alive=_alive(pid))
+        return found
 
     def text(self, sessions: Sessions) -> str:
         """Return everything in the format that Prometheus reads."""
-        with self._lock:
-            requests, waits, seconds = dict(self.requests), dict(self.waits), self.seconds
+        found = self.of_all(sessions)
+        requests = found.requests
         answers = sum(count for (kind, status), count in requests.items() if kind == "answer" and status < 400)
         errors = sum(count for (_, status), count in requests.items() if status >= 500)
-        queue = sessions.queue
+        plans = getattr(getattr(sessions.begins_with, "plans", None), "values", ())
         lines = [
             *_family("tradeoff_requests_total", "counter", "Requests by kind and status.",
                      [({"kind": kind, "status": status}, n) for (kind, status), n in sorted(requests.items())]),
             *_family("tradeoff_answers_total", "counter", "Answers; one that is sent twice counts twice.", [({}, answers)]),
             *_family("tradeoff_errors_total", "counter", "Requests that ended with a status of 500 or more.", [({}, errors)]),
-            *_family("tradeoff_solves_total", "counter", "Directions that the problem was solved for.",
-                     [({}, cache_of(sessions.problem).solved)]),
-            *_family("tradeoff_waiting", "gauge", "Computations that wait for their turn.", [({}, queue.waiting)]),
-            *_family("tradeoff_memory_bytes", "gauge", "Resident memory of this process.", _memory()),
+            *_family("tradeoff_solves_total", "counter", "Directions that the problem was solved for to ask and to certify.",
+                     [({}, found.solves)]),
+            *_family("tradeoff_compiled_plans", "gauge", "Plans computed beforehand that new interviews use.",
+                     [({}, len(plans))]),
+            *_family("tradeoff_waiting", "gauge", "Computations that wait for their turn.", [({}, found.waiting)]),
+            *_family("tradeoff_memory_bytes", "gauge", "Resident memory of all processes of this server.",
+                     [({}, found.memory)] if found.memory else []),
             "# HELP tradeoff_wait_seconds Time until a request was replied to.",
             "# TYPE tradeoff_wait_seconds histogram",
         ]  # fmt: skip
         total = 0
-        for most in (*BUCKETS, float("inf")):
-            total += waits.get(most, 0)
-            name = "+Inf" if most == float("inf") else f"{most:g}"
+        for most in (*BUCKETS, math.inf):
+            total += found.waits.get(most, 0)
+            name = "+Inf" if most == math.inf else f"{most:g}"
             lines.append(f'tradeoff_wait_seconds_bucket{{le="{name}"}} {total}')
-        lines += [f"tradeoff_wait_seconds_sum {seconds:.6f}", f"tradeoff_wait_seconds_count {total}"]
+        lines += [f"tradeoff_wait_seconds_sum {found.seconds:.6f}", f"tradeoff_wait_seconds_count {total}"]
         return "\n".join(lines) + "\n"
 
 
@@ -107,13 +182,22 @@ def _family(name: str, kind: str, description: str, amounts: Iterable[tuple[Mapp
     return lines
 
 
-def _memory() -> list[tuple[Mapping[str, object], float]]:
-    """Return the resident memory in bytes, or nothing on systems that do not say."""
+def _memory() -> int:
+    """Return the resident memory in bytes, or 0 on systems that do not say."""
     try:
-        pages = int(STATM.read_text().split()[1])
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
-        return []
-    return [({}, pages * os.sysconf("SC_PAGE_SIZE"))]
+        return 0
+
+
+def _alive(pid: int) -> bool:
+    if os.name == "nt":  # there, os.kill ends a process whatever the signal
+        return True
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 async def healthz(request: Request) -> Response:
@@ -129,7 +213,7 @@ async def healthz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """Return the metrics of this process."""
+    """Return the metrics of this server."""
     sessions, _ = checked(request)
     counted: Any = request.app.state.metrics
     text = await aside(counted.text, sessions)

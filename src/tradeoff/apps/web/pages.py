@@ -178,6 +178,7 @@ async def result(request: Request) -> Response:
             token,
             lambda session: _result_page(sessions, token, session, notice, query, shared),
             caller=request.scope.get("visitor"),
+            long=True,
         )
     )
 

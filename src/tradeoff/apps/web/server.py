@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from starlette.types import ASGIApp
 
@@ -59,6 +60,7 @@ def application(
     visitor_header: str | None = None,
     leaving: threading.Event | None = None,
     compiled: bool = False,
+    figures: Path | None = None,
 ) -> ASGIApp:
     """Return the application, warmed up, so that the first person does not wait for the compiler.
 
@@ -74,7 +76,7 @@ def application(
     keep_collections_short()
     return make_app(
         sessions, problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits), visitor_header=visitor_header,
-        leaving=leaving,
+        leaving=leaving, figures=figures,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ async def _report(request: Request, token: str) -> Report:
         with interview.thinking():
             return report(session.problem, interview, ranked, title=sessions.study.texts.get("title", ""))
 
-    return await visit(sessions, token, make, caller=request.scope.get("visitor"))
+    return await visit(sessions, token, make, caller=request.scope.get("visitor"), long=True)
 
 
 routes = [

@@ -43,8 +43,9 @@ async def visit(
     turn: int | None = None,
     quick: Callable[[Session], bool] = lambda session: False,
     caller: Hashable = None,
+    long: bool = False,
 ) -> Result:
-    """Return the result of ``work(session)``; what it recorded is durable by then.
+    """Return the result of ``work(session)``; what it recorded is durable by then. ``long`` work waits for other people's.
 
     ``turn`` is the turn that the person has reached, if known. If ``quick(session)`` is true there is nothing to compute,
     and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute.
@@ -60,4 +61,6 @@ async def visit(
     # One thread at a time for each person: a hundred requests at once hold up only the person who sent them.
     lock = _locks.setdefault(token, asyncio.Lock())
     async with lock:
-        return await asyncio.get_running_loop().run_in_executor(_pool, sessions.do, token, work, caller)
+        return await asyncio.get_running_loop().run_in_executor(
+            _pool, partial(sessions.do, token, work, caller, long=long)
+        )

@@ -44,7 +44,15 @@ document.addEventListener("change", (event) => { // one alternative cannot be bo
   }
 });
 
+// A key that is pressed twice in a row would answer the next question too, before anybody has read it.
+const UNSEEN = 300; // milliseconds in which a page is on the screen and not yet seen
+let seen = false;
+
 if (shortcuts) {
+  requestAnimationFrame(() => setTimeout(() => {
+    seen = true;
+    shortcuts.dataset.seen = "";
+  }, UNSEEN));
   shortcuts.checked = remembered();
   shortcuts.closest("label").hidden = false;
   shortcuts.addEventListener("change", () => remember(shortcuts.checked));
@@ -66,7 +74,7 @@ if (shortcuts) {
     const button = [...document.querySelectorAll("button[data-keys]")].find((one) => one.dataset.keys.split(" ").includes(key));
     if (button && !button.disabled) {
       event.preventDefault();
-      button.form.requestSubmit(button);
+      if (seen) button.form.requestSubmit(button);
     }
   });
 }
