@@ -211,4 +211,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import people  # by its name, so that other processes can import what they are sent
+
+    people.main()

@@ -60,7 +60,7 @@ class Settings:
 
     @property
     def strengths(self) -> bool:
-        """Whether people say how much better what they prefer is."""
+        """Whether the users say by how much something is better."""
         return bool(self.options.get("strengths"))
 
     @property

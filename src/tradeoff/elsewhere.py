@@ -198,6 +198,7 @@ def _words(then: Frame, question: Occasion, reply: AnyAnswer) -> str:
     named = [
         ", ".join(f"{then.objectives[j].name} {then.objectives[j].text(row[j])}" for j in differ) for row in outcomes
     ]
+    reply = plain(reply)
     if isinstance(reply, Choice):
         count = len(named)
         best, worst = (None if number is None else named[number] for number in (reply.best, reply.worst))

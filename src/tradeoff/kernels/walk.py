@@ -74,18 +74,6 @@ def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
 
 
 @helper
-def word_said(margin: Any, kind: Any, precision: Any, noise: Any, much: Any) -> Any:
-    """Return how likely a strength is said of a side that is preferred; 1 where none was."""
-    if abs(kind) <= GRADED:
-        return 1.0
-    towards = margin if kind > 0 else -margin
-    blurred = noise + BLUR * (precision + much)
-    x = math.exp(min((towards - precision) / blurred, 50.0))
-    lot = (x + 1.0) / (x + math.exp(much / blurred))
-    return 0.5 * CARELESS + (1.0 - CARELESS) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
-
-
-@helper
 def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     """Return how likely a person gives an answer to a question with this margin.
 
@@ -105,6 +93,20 @@ def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     else:
         meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
     return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
+
+
+@helper
+def word_said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any, much: Any) -> Any:
+    """Return how likely a strength is said of a side that was named; 1 where none was. Of a slip it is either word."""
+    if abs(kind) <= GRADED:
+        return 1.0
+    towards = margin if kind > 0 else -margin
+    blurred = noise + BLUR * (precision + much)
+    x = math.exp(min((towards - precision) / blurred, 50.0))
+    lot = (x + 1.0) / (x + math.exp(much / blurred))
+    slip = 0.5 * lapse / max(said(margin, kind, precision, noise, lapse), 1e-300)
+    either = slip + (1.0 - slip) * CARELESS
+    return 0.5 * either + (1.0 - either) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
 
 
 @helper
@@ -135,7 +137,7 @@ def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: A
             product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
     for q in range(since, kinds.shape[0]):
         if abs(kinds[q]) > GRADED:
-            word = word_said(slack[q] + t * slope[q], kinds[q], precision, noise, math.exp(traits[MUCH]))
+            word = word_said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse, math.exp(traits[MUCH]))
             logarithm += math.log(word)
     return logarithm + math.log(product)
 
@@ -338,7 +340,7 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
     words, largest = 0.0, 0.0  # what was said before the change, either word would have been as likely
     for q in range(1, count):
         if abs(kinds[q - 1]) > GRADED:
-            word = word_said(slack[q - 1], kinds[q - 1], precision, noise, math.exp(traits[MUCH]))
+            word = word_said(slack[q - 1], kinds[q - 1], precision, noise, lapse, math.exp(traits[MUCH]))
             words -= math.log(2.0 * word)
         slope[q] += words
         largest = max(largest, slope[q])

@@ -167,18 +167,20 @@ def log_likelihood(particles: Particles, differences: ArrayLike, kinds: ArrayLik
 
 
 def log_words(particles: Particles, differences: ArrayLike, kinds: ArrayLike, strengths: ArrayLike) -> Matrix:
-    """Return ``[n, q]``: the logarithm of how likely particle i, who prefers a side, says by so much; 0 where nothing was said.
+    """Return ``[n, q]``: the logarithm of how likely particle i, who named a side, says by so much; 0 where nothing was said.
 
     >>> someone = Particles(np.array([[1.0]]), *np.array([[0.01], [1e-9], [0.02]]), np.array([0]), np.array([0.2]))
     >>> np.exp(log_words(someone, [[0.5], [0.5], [0.1]], [1, 1, 1], [0, 2, 2])).round(2).tolist()
-    [[1.0, 0.95, 0.12]]
+    [[1.0, 0.94, 0.12]]
     """
     difference, kind = checked_answers(differences, kinds)
     words = _checked_strengths(strengths, kind)
     least, much = particles.precision[:, None], np.asarray(particles.much)[:, None]
     blurred = particles.noise[:, None] + BLUR * (least + much)
     x = np.exp(np.minimum((particles.weights @ (kind * difference.T) - least) / blurred, 50.0))
-    lot = 0.5 * CARELESS + (1 - CARELESS) * (x + 1) / (x + np.exp(much / blurred))
+    slip = 0.5 * particles.lapse[:, None] / np.maximum(np.exp(log_likelihood(particles, difference, kind)), 1e-300)
+    either = slip + (1 - slip) * CARELESS
+    lot = 0.5 * either + (1 - either) * (x + 1) / (x + np.exp(much / blurred))
     result: Matrix = np.log(np.where(words == UNSAID, 1.0, np.where(words == A_LOT, lot, 1 - lot)))
     return result
 
