@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -29,8 +30,8 @@ COFFEE = load("coffee")
 TRAIT = st.floats(1e-4, 1.0)
 
 
-def brute(margin: float, kind: int, strength: int, precision: float, noise: float, much: float) -> float:
-    """How likely a word is of a side that is preferred, spelled out: what is felt, given that it is noticed."""
+def brute(margin: float, kind: int, strength: int, precision: float, noise: float, lapse: float, much: float) -> float:
+    """How likely a word is of a side that was named, spelled out: of what is felt, given that it is noticed, or of a slip."""
 
     def passed(by: float, blur: float) -> float:
         return 0.0 if by / blur < -700 else 1 / (1 + exp(-by / blur))
@@ -40,6 +41,8 @@ def brute(margin: float, kind: int, strength: int, precision: float, noise: floa
     near = towards - line > -600 * blurred  # far below, the ratio of two logistic tails
     felt = passed(towards - line, blurred) / passed(towards - precision, blurred) if near else exp(-much / blurred)
     lot = 0.05 + 0.9 * felt
+    meant, slipped = (1 - 1.5 * lapse) * passed(towards - precision, noise), 0.5 * lapse
+    lot = (meant * lot + slipped / 2) / (meant + slipped)
     return {UNSAID: 1.0, A_LOT: lot, A_LITTLE: 1 - lot}[strength]
 
 
@@ -48,21 +51,24 @@ def brute(margin: float, kind: int, strength: int, precision: float, noise: floa
     st.floats(0.01, 0.25), TRAIT,
 )  # fmt: skip
 def test_the_likelihood_is_what_is_written_down(margin, kind, strength, precision, noise, lapse, much) -> None:
-    expected = brute(margin, kind, strength, precision, noise, much)
+    expected = brute(margin, kind, strength, precision, noise, lapse, much)
     traits = np.array([[precision], [noise], [lapse]])
     someone = Particles(np.array([[1.0]]), *traits, np.array([0]), np.array([much]))
     found = np.exp(log_words(someone, [[margin]], [kind], [strength]))[0, 0]
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
     packed = kind * (1 + walk.GRADED * strength)
-    assert walk.word_said.py_func(margin, packed, precision, noise, much) == pytest.approx(
-        expected, rel=1e-9, abs=1e-12
-    )
     # A strength never speaks against its side: whatever was said by how much, the side is as likely as before, and both
     # words together are the answer alone.
     if (abs(margin) + precision) / noise < 600:  # plain Python cannot take larger exponentials, compiled code can
-        sides = [walk.said.py_func(margin, code, precision, noise, lapse) for code in (kind, packed)]
+        with patch.object(walk, "said", walk.said.py_func):
+            assert walk.word_said.py_func(margin, packed, precision, noise, lapse, much) == pytest.approx(
+                expected, rel=1e-9, abs=1e-12
+            )
+            sides = [walk.said(margin, code, precision, noise, lapse) for code in (kind, packed)]
         assert sides[0] == sides[1]
-    assert sum(brute(margin, kind, word, precision, noise, much) for word in (A_LITTLE, A_LOT)) == pytest.approx(1.0)
+    assert sum(brute(margin, kind, word, precision, noise, lapse, much) for word in (A_LITTLE, A_LOT)) == pytest.approx(
+        1.0
+    )
 
 
 def test_a_lot_is_likelier_of_more_and_alike_for_both_sides() -> None:
@@ -72,7 +78,8 @@ def test_a_lot_is_likelier_of_more_and_alike_for_both_sides() -> None:
     there, back = (log_words(some, sign * differences, sign * kinds, np.full(9, A_LOT)) for sign in (1, -1))
     assert_allclose(there, back, atol=1e-12)
     ever_better = np.linspace(-0.5, 0.9, 9)[:, None] * np.ones(4)
-    lot = np.exp(log_words(some, ever_better, np.ones(9, dtype=np.int64), np.full(9, A_LOT)))
+    without_slips = some._replace(lapse=np.zeros(60))
+    lot = np.exp(log_words(without_slips, ever_better, np.ones(9, dtype=np.int64), np.full(9, A_LOT)))
     assert (np.diff(lot, axis=1) >= -1e-12).all() and lot.min() > 0.04 and lot.max() < 0.96
 
 
