@@ -1,13 +1,13 @@
 """What an interview costs, and what a study of ten million people would need.
 
-    python benchmarks/scaling.py                                10,000,000 people in 30 days (two minutes on two cores)
+    python benchmarks/scaling.py                                10,000,000 people in 30 days (four minutes on two cores)
     python benchmarks/scaling.py --participants 1e6 --days 1    any other study
 
-Measured: processor seconds of the real server per answer, on a model on which people share most of what is computed
-and on one on which nearly everybody has a best plan of their own; the same for a question on that model compiled beforehand;
-and the bytes that an interview takes in the database. Computed from that: cores at the busiest time of a day, when people come
-``--peak`` times as often as on average, and the size of the database. A core counts as full at half its time, so that people
-rarely wait for each other.
+Measured: processor seconds of the real server per answer, results and drawing included, on a model on which people share
+most of what is computed and on one on which nearly everybody has a best plan of their own; the same for a question on that
+model compiled beforehand; and the bytes that an interview takes in the database. Computed from that: cores at the busiest time
+of a day, when people come ``--peak`` times as often as on average, and the size of the database. A core counts as full at half
+its time, so that people rarely wait for each other.
 """
 
 from __future__ import annotations
@@ -59,23 +59,26 @@ def processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(problem: MDP, people: int, seconds: float) -> Served:
-    """Let people answer the real server for a while; what it needs to start is not counted."""
-    spent = []
-    for count in (0, people):
+def measured(problem: MDP, people: int, warming: float, seconds: float) -> Served:
+    """Let people answer the real server for a while; what it needed until everybody was warm is not counted.
+
+    The same crowd comes twice, to a new server each time, for a shorter and a longer while: the difference is what counts.
+    """
+    parts = []
+    for length in (warming, warming + seconds):
         begin = processor_seconds()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with served(problem, f"sqlite:///{folder / 'study.db'}", 1, "careful", folder) as address:
-                if count:
-                    found = asyncio.run(crowd(address, problem, count, 0.5, 0.0, seconds))
+                found = asyncio.run(crowd(address, problem, people, 1.0, 0.0, length))
             size = sum(file.stat().st_size for file in folder.glob("study.db*"))
-        spent.append(processor_seconds() - begin)
-    if found.errors:
-        raise SystemExit(f"errors: {found.errors[:3]}")
-    if not found.finished:
+        if found.errors:
+            raise SystemExit(f"errors: {found.errors[:3]}")
+        parts.append((found.finished, len(found.answer), processor_seconds() - begin, size))
+    interviews, answers, spent, size = (after - before for before, after in zip(*parts, strict=True))
+    if not interviews:
         raise SystemExit("nobody finished an interview in this time; give more --seconds or fewer --people")
-    return Served(found.finished, len(found.answer), spent[1] - spent[0], size)
+    return Served(interviews, answers, spent, size)
 
 
 def asked_alone(problem: Problem, people: int) -> tuple[float, float]:
@@ -110,7 +113,8 @@ def main() -> None:
         "--peak", type=float, default=4.0, help="answers at the busiest time, as a multiple of the average"
     )
     parser.add_argument("--people", type=int, default=40, help="simulated people at once, for measuring")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long each crowd is measured")
+    parser.add_argument("--warming", type=float, default=30.0, help="seconds for which a crowd is not measured")
+    parser.add_argument("--seconds", type=float, default=25.0, help="how long each crowd is measured")
     given = parser.parse_args()
     out = Console(width=120)
 
@@ -122,8 +126,8 @@ def main() -> None:
 
     alike, different = field_trip(1000, 3, 24), random_successors(1000, 3, 24)
     with out.status("serving"):
-        crowds = {"much is shared": measured(alike, given.people, given.seconds),
-                  "everybody different": measured(different, given.people, given.seconds)}  # fmt: skip
+        crowds = {"much is shared": measured(alike, given.people, given.warming, given.seconds),
+                  "everybody different": measured(different, given.people, given.warming, given.seconds)}  # fmt: skip
     with out.status("compiling"):
         begin = time.process_time()
         compiled = cover(different, 0.001)
