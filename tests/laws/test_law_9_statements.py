@@ -156,13 +156,14 @@ def test_what_is_said_to_matter_most_does() -> None:
     assert said > 0
 
 
-def test_about_how_many_questions_is_about_right() -> None:
+@pytest.mark.parametrize(("questions", "people"), [("pairs", 20), ("best-worst-4", 9)])
+def test_about_how_many_questions_is_about_right(questions: str, people: int) -> None:
     close = []
-    for i in range(20):
+    for i in range(people):
         rng = np.random.default_rng([80, i])
         problem = random_catalogue(rng, 3 + i % 3)
         person = LinearUser.scaled(problem, rng.dirichlet(np.ones(len(problem.objectives))), (0.01, 0.05, 0.2)[i % 3])
-        interview, expected = Interview(problem), []
+        interview, expected = Interview(problem, questions=questions), []
         while question := interview.ask():
             left = interview.recommendation.expected_left
             assert left is not None and math.isfinite(left)
