@@ -35,7 +35,7 @@ __all__ = [
     "Exceeded", "Population", "Settings", "Spread", "Summary", "exceeded_statements", "run_user", "simulate", "user_of",
 ]  # fmt: skip
 
-# Rounds take this many seconds, the last number ever after: that is what an interruption loses. The first ones are short,
+# Rounds take this many seconds, the last number from then on: that is what an interruption loses. The first ones are short,
 # because the first people are in one place of the tree of answers.
 ROUNDS = (1.0, 2.0, 4.0, 8.0)
 # So many people are handed to a process at a time, unless people with the same weights answer the same. The others share

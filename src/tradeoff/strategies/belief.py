@@ -87,7 +87,7 @@ class Belief:
     def answers(self, differences: Matrix) -> NDArray[np.float64]:
         """Return how likely each particle gives each answer to each question: [3, M, Q], first, about equal, second.
 
-        Whether a strength will be said is not reckoned with: questions that count on it are no better (benchmarks/people.py),
+        Whether a strength will be said is ignored: questions that count on it are no better (benchmarks/people.py),
         and nobody has to say one.
         """
         return chances(self.particles, differences)

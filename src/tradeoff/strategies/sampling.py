@@ -270,7 +270,7 @@ def _last_of_each(replies: ArrayLike | None, count: int) -> NDArray[np.bool_]:
 
 
 def _reply(particles: Particles, differences: Matrix, kinds: NDArray[np.int64], shares: Vector) -> Vector:
-    """Return how likely each particle gives one answer, which makes one comparison or several, as the kernel reckons it."""
+    """Return how likely each particle gives one answer, which makes one comparison or several, as the kernel counts it."""
     if len(kinds) == 1:
         single: Vector = np.exp(log_likelihood(particles, differences, kinds)[:, 0])
         return single
