@@ -11,9 +11,10 @@ import multiprocessing
 import pickle
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
@@ -91,11 +92,41 @@ def prepare(problem: Problem, settings: Settings) -> float:
     return time.perf_counter() - begin
 
 
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C in a worker process: it reaches all processes of a terminal, and the first one decides how to stop."""
+    if multiprocessing.current_process().name.startswith("Loky"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended, however it ends; processes started in it are never interrupted."""
+    if threading.current_thread() is not threading.main_thread():  # no other thread is interrupted
+        yield
+        return
+    interrupted = False
+
+    def note(*_: object) -> None:
+        nonlocal interrupted
+        interrupted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    masked = sys.platform != "win32"
+    if masked:  # only for this thread, but processes inherit it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if masked:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, before)
+        if interrupted:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _received(sent: _Sent, settings: Settings) -> Problem:
     """Return the problem in a worker process, prepared."""
-    if multiprocessing.current_process().name.startswith("Loky"):
-        # Ctrl-C reaches all processes of a terminal; the parent process decides how to stop this one.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _ignore_interrupts()
     key = (sent.fingerprint, repr(settings))
     known = _known.get(key)
     if known is None:
@@ -123,9 +154,15 @@ def _rounds(problem: Problem, people: Waiting, settings: Settings, jobs: int | N
 
     if jobs is None and joblib.effective_n_jobs(None) == 1:  # not within joblib.parallel_config
         jobs = joblib.cpu_count()
-    sent, processes = _Sent(problem), joblib.effective_n_jobs(jobs)
+    sent, processes, started = _Sent(problem), joblib.effective_n_jobs(jobs), False
 
     def divided(work: Callable[..., Any], some: Waiting, *more: float) -> list[Any]:
+        nonlocal started
+        if processes > 1 and not started:
+            # An interruption while joblib starts its processes, or while these start, would come out as another error.
+            with _interrupts_held():
+                parallel(joblib.delayed(_ignore_interrupts)() for _ in range(processes))
+            started = True
         parts = np.array_split(np.arange(len(some)), min(processes, len(some)))
         found: list[Any] = parallel(joblib.delayed(work)(sent, settings, some[part], *more) for part in parts)
         return found

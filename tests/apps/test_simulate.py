@@ -141,6 +141,26 @@ def test_a_second_run_on_the_same_file_is_exit_code_4(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")
+def test_a_command_interrupted_while_its_processes_start_says_only_that(tmp_path: Path) -> None:
+    interrupted = (
+        "import os, signal\n"
+        "from joblib.externals.loky.process_executor import _ExecutorManagerThread as Manager\n"
+        "from tradeoff import population; population.ROUNDS = (0.1,)\n"
+        "start = Manager.start\n"
+        "def interrupted(self): os.killpg(os.getpid(), signal.SIGINT); start(self)\n"
+        "Manager.start = interrupted\n"
+        "from tradeoff.apps.cli.main import main; main()"
+    )
+    command = ["coffee", *PAPER, "--users", "500", "--jobs", "2", "--out", str(tmp_path / "rows.csv")]
+    with processes.Child(
+        [sys.executable, "-c", interrupted, "simulate", *command], stderr=subprocess.PIPE, text=True
+    ) as started:
+        _, said = started.communicate(timeout=processes.PATIENCE)
+    assert started.returncode == 130, said
+    assert "the same command continues" in said and "interrupted" in said and "Traceback" not in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")
 @pytest.mark.parametrize(("jobs", "sent"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("1", signal.SIGKILL)])
 def test_an_interrupted_command_keeps_what_is_finished_and_goes_on(
     tmp_path: Path, jobs: str, sent: signal.Signals
