@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.web import browsers
+from tests.web.browsers import accessible, no_sideways_scroll, opened, start
 from tests.web.servers import Server
 from tradeoff import Answer, Interview, LinearUser, load
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
 
-AXE = Axe()
 BUTTONS = {"left": "A is better for me", "right": "B is better for me", "same": "About equal"}
 KEYS = {"left": "a", "right": "b", "same": "="}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if browsers.executable() is None and not os.environ.get("CI"):
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with browsers.chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
 def commute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("commute"), "serve", "commute") as server:
         yield server
-
-
-@contextmanager
-def opened(browser: Browser, server: Server, **given: Any) -> Iterator[Page]:
-    """Give a page that fails on scripts' errors, on violations of its policy, and on anything asked of another host."""
-    wrong: list[str] = []
-    with browsers.context(browser, server.address, **given) as context:
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.on("request", lambda asked: None if asked.url.startswith(server.address) else wrong.append(asked.url))
-        yield page
-    assert not wrong
-
-
-def start(page: Page) -> str:
-    page.goto("/")
-    page.get_by_role("button", name="Start").click()
-    page.wait_for_url("**/i/*")
-    return page.url.rpartition("/")[2]
 
 
 def person(problem: Any) -> LinearUser:
@@ -83,15 +52,6 @@ def kept(server: Server, token: str) -> list[str]:
     with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
         (study,) = Study.names(store)
         return [event["event"] for event in store.read(study, token)]
-
-
-def accessible(page: Page) -> None:
-    found = AXE.run(page)
-    assert found.violations_count == 0, found.generate_report()
-
-
-def no_sideways_scroll(page: Page) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without JavaScript"])
