@@ -113,7 +113,8 @@ def interviewed(name: str, questions: int = 4) -> tuple:
 
 def result(problem, recommendation, answers=(), **more) -> str:
     values = {"finished": True, "links": LINKS, "answers": answers, "conflicts": (), "texts": {}} | more
-    return views.render("result.html", **views.result_view(problem, recommendation, **values))
+    body = views.result_body(problem, recommendation, finished=values["finished"], picture=values["links"].picture)
+    return views.render("result.html", **views.result_view(problem, recommendation, body, **values))
 
 
 # --- the question ----------------------------------------------------------------------------------------------------

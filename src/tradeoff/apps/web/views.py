@@ -30,7 +30,8 @@ from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
 __all__ = [
-    "Links", "admin_view", "environment", "menu_view", "message_view", "question_view", "render", "result_view", "start_view",
+    "Links", "admin_view", "environment", "menu_view", "message_view", "question_view", "render", "result_body", "result_view",
+    "start_view",
 ]  # fmt: skip
 
 Picture = Callable[[str], str]
@@ -181,9 +182,48 @@ def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Pictur
 # --- the result ------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ResultBody:
+    """The part of a result page that is the same for everybody with the same answers."""
+
+    heading: str
+    sentence: str
+    counted: str
+    sections: Markup
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+
+def result_body(
+    problem: Presentable,
+    recommendation: Recommendation,
+    *,
+    finished: bool,
+    picture: Picture | None = None,
+    decision: Decision | None = None,
+) -> ResultBody:
+    """Return the plan, what matters, the ranking, what would change, and how sure all this is."""
+    cache = render_cache(problem)
+    found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
+    changes = cache.changes(recommendation) if recommendation.questions else ()
+    sections = render(
+        "result_body.html",
+        result=found,
+        drawings=cache.drawings(found.card),
+        importance=sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
+        what_ifs=what_ifs(problem, recommendation.alternative, changes) if changes else [],
+        map_defs=cache.map_defs,
+        picture=picture,
+        decision=decision,
+    )
+    return ResultBody(found.heading, found.sentence, found.counted, Markup(sections))  # the template escapes everything
+
+
 def result_view(
     problem: Presentable,
     recommendation: Recommendation,
+    body: ResultBody,
     *,
     finished: bool,
     links: Links,
@@ -191,39 +231,24 @@ def result_view(
     conflicts: Sequence[int],
     texts: Mapping[str, str],
     notice: str = "",
-    decision: Decision | None = None,
+    shared: str = "",
 ) -> dict[str, Any]:
-    """Return the values of result.html; ``conflicts`` are the numbers of answers that contradict each other."""
-    cache = render_cache(problem)
-    found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
-    changes = cache.changes(recommendation) if recommendation.questions else ()
-    cache.once(_result_key(recommendation), Markup)
+    """Return the values of result.html: ``conflicts`` are the numbers of answers that contradict each other, ``shared`` is the
+    address at which others see the result.
+    """
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
-        "result": found,
-        "drawings": cache.drawings(found.card),
-        "importance": sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
-        "what_ifs": what_ifs(problem, recommendation.alternative, changes) if changes else [],
+        "body": body,
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
         "notes": notes(problem),
-        "map_defs": cache.map_defs,
         "links": links,
-        "decision": decision,
+        "shared": shared,
     }
-
-
-def _result_key(recommendation: Recommendation) -> Hashable:
-    return "result", recommendation.alternative.value.tobytes(), recommendation.weights.tobytes()
-
-
-def result_drawn_before(problem: Presentable, recommendation: Recommendation) -> bool:
-    """Return whether a result can be shown without computing anything."""
-    return render_cache(problem).has(_result_key(recommendation))
 
 
 # --- other pages -----------------------------------------------------------------------------------------------------
