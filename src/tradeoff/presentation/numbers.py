@@ -209,6 +209,19 @@ def percent_up(share: float) -> str:
     return f"{tenths / 10:g}%" if tenths < 10 else f"{math.ceil(100 * share - 1e-9)}%"
 
 
+def percent_below(share: float, limit: float) -> str | None:
+    """Return a share as a percentage, rounded up, with the digits that it takes to be below a limit; None if it is not below.
+
+    >>> percent_below(0.0017, 0.002), percent_below(0.0017, 0.01), percent_below(0.002, 0.002)
+    ('0.17%', '0.2%', None)
+    """
+    if not share < limit:
+        return None
+    finer = (f"{max(1, math.ceil(100 * share * 10**places - 1e-9)) / 10**places:g}%" for places in range(1, 7))
+    tried = (percent_up(share), *finer)
+    return next((text for text in tried if float(text[:-1]) < 100 * limit * (1 - 1e-9)), None)
+
+
 def chance(probability: float) -> str:
     """Return a probability as a percentage of two digits; only what is impossible or certain is 0% or 100%.
 
