@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
 from tradeoff import ArgumentError
-from tradeoff.kernels.walk import REPLIES
+from tradeoff.kernels.density import REPLIES
 from tradeoff.strategies import sampling
 from tradeoff.strategies.sampling import (
     PEOPLE,

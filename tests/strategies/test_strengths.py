@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.strategies.people import random_catalogue
 from tradeoff import Answer, ArgumentError, Graded, Interview, LogError, load
-from tradeoff.kernels import walk
+from tradeoff.kernels import density
 from tradeoff.menus import A_LITTLE, A_LOT, STRENGTHS, UNSAID, Choice, comparisons, strengths
 from tradeoff.model import Alternative, Item, Question
 from tradeoff.people import KINDS, Person, kind_of
@@ -56,15 +56,15 @@ def test_the_likelihood_is_what_is_written_down(margin, kind, strength, precisio
     someone = Particles(np.array([[1.0]]), *traits, np.array([0]), np.array([much]))
     found = np.exp(log_words(someone, [[margin]], [kind], [strength]))[0, 0]
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    packed = kind * (1 + walk.GRADED * strength)
+    packed = kind * (1 + density.GRADED * strength)
     # A strength never speaks against its side: whatever was said by how much, the side is as likely as before, and both
     # words together are the answer alone.
     if (abs(margin) + precision) / noise < 600:  # plain Python cannot take larger exponentials, compiled code can
-        with patch.object(walk, "said", walk.said.py_func):
-            assert walk.word_said.py_func(margin, packed, precision, noise, lapse, much) == pytest.approx(
+        with patch.object(density, "said", density.said.py_func):
+            assert density.word_said.py_func(margin, packed, precision, noise, lapse, much) == pytest.approx(
                 expected, rel=1e-9, abs=1e-12
             )
-            sides = [walk.said(margin, code, precision, noise, lapse) for code in (kind, packed)]
+            sides = [density.said(margin, code, precision, noise, lapse) for code in (kind, packed)]
         assert sides[0] == sides[1]
     assert sum(brute(margin, kind, word, precision, noise, lapse, much) for word in (A_LITTLE, A_LOT)) == pytest.approx(
         1.0

@@ -4,14 +4,9 @@ A particle is a person: weights on the simplex, traits (the logarithms of precis
 that their present mind gave. Margins of answers are linear along a line, so a point on it costs one multiply-add per answer,
 not one per answer and weight.
 
-What a person answers: they feel the margin m between two alternatives with logistic noise of scale s, and say "about equal"
-if what they feel is within their precision e. So the first is said with probability F((m - e) / s), the second with
-F((-m - e) / s); and with a small probability, the lapse, one of the answers that they do not mean.
-
-Who prefers one and adds by how much says "a lot" if what they feel is beyond c = e + much, and "a little" otherwise. Given that
-the first is preferred, "a lot" has probability F((m - c) / b) / F((m - e) / b) with b = s + BLUR * c, wider than the noise
-alone, since the line between two words is never sharp; and now and then it is either word, whatever was felt. That is a factor
-of its own, so that both words together are as likely as the answer alone: a strength never speaks against its side.
+A move compares densities, and what they are is not used for anything else. So they are compared roughly (``quick.py``) and,
+only where that does not decide, to the last digit (``density.py``). ``known`` has the rough prior and likelihood of where a
+particle is, which the next move begins with; they are not numbers (nan) where nothing is decided roughly.
 """
 
 import math
@@ -22,22 +17,41 @@ from typing import Any
 import numpy as np
 from numba import float64, int64, types, uint64
 
+from tradeoff.kernels.density import (
+    FLOOR,
+    GRADED,
+    GUESS,
+    LAPSE,
+    MUCH,
+    NOISE,
+    PRECISION,
+    REPLIES,
+    TRAITS,
+    likelihood,
+    line_density,
+    one_density,
+    replied,
+    said,
+    word_said,
+)
 from tradeoff.kernels.jit import compiled, helper
+from tradeoff.kernels.quick import (
+    CHANCE,
+    compared,
+    doubt,
+    exponential,
+    exponents,
+    feel,
+    put,
+    quick_prior,
+    table_of,
+    told,
+)
 
-FLOOR = 1e-9  # weights stay above this, where the sparse prior's density would have a pole
 SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
 FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
-TINY = 1e-200  # a product of likelihoods below this is turned into its logarithm before it underflows
-PRECISION, NOISE, LAPSE, MUCH = 0, 1, 2, 3  # the places of the traits
-TRAITS = 4
-GUESS = math.log(1.0 / 3.0)  # what an answer of a mind that was changed since is worth: it tells nothing
-REPLIES = 10.0  # about as many replies a menu has: 7 if three are ranked, 13 if the best and worst of four are named
-
-# The kind of a comparison with a strength: 1 or -1, ten times the strength farther from 0 (1: a little, 2: a lot).
-GRADED = 10
-BLUR = 0.2  # how wide the line between a little and a lot is, as a part of where it lies
-CARELESS = 0.1  # of the strengths are either word, whatever is felt
+PRIOR, LIKELIHOOD = 0, 1  # the places in ``known``
 
 
 @helper
@@ -59,128 +73,21 @@ def normal(state: Any) -> Any:
 
 
 @helper
-def prior(logs: Any, coefficients: Any, powers: Any) -> Any:
-    """Return the logarithm of the prior density of weights with these logarithms: of a mixture of Dirichlets."""
-    largest, total = -np.inf, 0.0
-    for c in range(coefficients.shape[0]):
-        value = coefficients[c]
-        for j in range(logs.shape[0]):
-            value += powers[c, j] * logs[j]
-        if value > largest:
-            total, largest = total * math.exp(largest - value) + 1.0, value
-        else:
-            total += math.exp(value - largest)
-    return largest + math.log(total)
-
-
-@helper
-def said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any) -> Any:
-    """Return how likely a person gives an answer to a question with this margin.
-
-    Who had to place one above the other (kind 2) and feels no difference did so by chance.
-    """
-    if abs(kind) > GRADED:
-        kind = 1 if kind > 0 else -1
-    if kind == 2:
-        above = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) + 1.0 / (
-            1.0 + math.exp(-(margin - precision) / noise)
-        )
-        return 0.5 * ((1.0 - lapse) * above + lapse)
-    if kind == 0:
-        meant = 1.0 / (1.0 + math.exp(-(margin + precision) / noise)) - 1.0 / (
-            1.0 + math.exp(-(margin - precision) / noise)
-        )
-    else:
-        meant = 1.0 / (1.0 + math.exp(-(kind * margin - precision) / noise))
-    return (1.0 - 1.5 * lapse) * meant + 0.5 * lapse
-
-
-@helper
-def word_said(margin: Any, kind: Any, precision: Any, noise: Any, lapse: Any, much: Any) -> Any:
-    """Return how likely a strength is said of a side that was named; 1 where none was. Of a slip it is either word."""
-    if abs(kind) <= GRADED:
-        return 1.0
-    towards = margin if kind > 0 else -margin
-    blurred = noise + BLUR * (precision + much)
-    x = math.exp(min((towards - precision) / blurred, 50.0))
-    lot = (x + 1.0) / (x + math.exp(much / blurred))
-    slip = 0.5 * lapse / max(said(margin, kind, precision, noise, lapse), 1e-300)
-    either = slip + (1.0 - slip) * CARELESS
-    return 0.5 * either + (1.0 - either) * (lot if abs(kind) > 2 * GRADED else 1.0 - lot)
-
-
-@helper
-def replied(together: Any, share: Any, lapse: Any) -> Any:
-    """Return how likely a reply to a menu is, whose comparisons are meant with probability ``together`` if independent."""
-    return (1.0 - lapse) * together**share + lapse / REPLIES
-
-
-@helper
-def likelihood(slack: Any, slope: Any, t: Any, kinds: Any, shares: Any, since: Any, traits: Any) -> Any:
-    """Return the logarithm of how likely the answers of the present mind are, ``t`` along a line.
-
-    A reply to a menu makes several comparisons, which are not independent: its noise counts for the share of each, and a lapse
-    is one of the whole reply. Their shares are negative where the same reply goes on.
-    """
-    precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
-    product, logarithm, together, several = 1.0, 0.0, 1.0, False
-    for q in range(since, kinds.shape[0]):
-        several = several or shares[q] < 0.0
-        chance = said(slack[q] + t * slope[q], kinds[q], precision, noise, 0.0 if several else lapse)
-        if several:
-            together *= chance
-            if shares[q] < 0.0:
-                continue
-            chance, together, several = replied(together, shares[q], lapse), 1.0, False
-        product *= chance
-        if product < TINY:
-            product, logarithm = 1.0, logarithm + math.log(max(product, 1e-300))
-    for q in range(since, kinds.shape[0]):
-        if abs(kinds[q]) > GRADED:
-            word = word_said(slack[q] + t * slope[q], kinds[q], precision, noise, lapse, math.exp(traits[MUCH]))
-            logarithm += math.log(word)
-    return logarithm + math.log(product)
-
-
-@helper
-def line_density(
-    w: Any, direction: Any, traits: Any, rise: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, t: Any,
-    coefficients: Any, powers: Any, logs: Any, there: Any,
-) -> Any:  # fmt: skip
-    """Return the logarithm of the posterior density, ``t`` along a line of weights and traits."""
-    for j in range(w.shape[0]):
-        logs[j] = math.log(max(w[j] + t * direction[j], FLOOR))
-    for j in range(TRAITS):
-        there[j] = traits[j] + t * rise[j]
-    return prior(logs, coefficients, powers) + likelihood(slack, slope, t, kinds, shares, since, there)
-
-
-@helper
-def one_density(
-    w: Any, j: Any, x: Any, least: Any, slack: Any, slope: Any, kinds: Any, shares: Any, since: Any, traits: Any,
-    coefficients: Any,
-    powers: Any, logs: Any,
-) -> Any:  # fmt: skip
-    """Return the logarithm of the density where weight j is x and the others keep their proportions.
-
-    ``least`` is the smallest of the others' shares of the rest, ``slack + x * slope`` each answer's margin there.
-    """
-    d = w.shape[0]
-    if x < FLOOR or (1.0 - x) * least < FLOOR:
-        return -np.inf
-    rest = (1.0 - x) / (1.0 - w[j])
-    for i in range(d):
-        logs[i] = math.log(x if i == j else w[i] * rest)
-    # x (1 - x) for the scale and (1 - x)^(d - 2) for lines that meet in a corner
-    measure = math.log(x) + (d - 1) * math.log1p(-x)
-    return prior(logs, coefficients, powers) + likelihood(slack, slope, x, kinds, shares, since, traits) + measure
+def margins(w: Any, differences: Any, slack: Any, slope: Any) -> None:
+    """Put the margin of each comparison into ``slack``; the slope is 0."""
+    for q in range(differences.shape[0]):
+        margin = 0.0
+        for j in range(w.shape[0]):
+            margin += differences[q, j] * w[j]
+        slack[q], slope[q] = margin, 0.0
 
 
 @helper
 def along_others(
     w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
-    low: Any, high: Any,
-    coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any, slope: Any, state: Any,
+    low: Any, high: Any, coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any,
+    slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, partner: Any, known: Any, felt: Any,
+    felt_there: Any, moved: Any,
 ) -> Any:  # fmt: skip
     """Move the weights and traits along the difference of two other particles."""
     d, n = w.shape[0], others.shape[0]
@@ -202,36 +109,54 @@ def along_others(
             direction[j] -= mean
     # From each weight down to its floor, and from each trait down and up to the ends of its range.
     lowest, highest = -np.inf, np.inf
-    for j in range(d):
-        if direction[j] > 0.0:
-            lowest = max(lowest, (FLOOR - w[j]) / direction[j])
-        elif direction[j] < 0.0:
-            highest = min(highest, (FLOOR - w[j]) / direction[j])
+    for j in range(d):  # without branches, which nobody could predict
+        end = (FLOOR - w[j]) / direction[j]
+        lowest = end if direction[j] > 0.0 and end > lowest else lowest
+        highest = end if direction[j] < 0.0 and end < highest else highest
     for j in range(TRAITS):
-        if rise[j] > 0.0:
-            lowest, highest = max(lowest, (low[j] - traits[j]) / rise[j]), min(highest, (high[j] - traits[j]) / rise[j])
-        elif rise[j] < 0.0:
-            lowest, highest = max(lowest, (high[j] - traits[j]) / rise[j]), min(highest, (low[j] - traits[j]) / rise[j])
+        down, up = (low[j] - traits[j]) / rise[j], (high[j] - traits[j]) / rise[j]
+        down, up = (down, up) if rise[j] > 0.0 else (up, down)
+        lowest = down if rise[j] != 0.0 and down > lowest else lowest
+        highest = up if rise[j] != 0.0 and up < highest else highest
     lowest, highest = min(lowest, 0.0), max(highest, 0.0)
     for q in range(kinds.shape[0]):
-        slack[q], slope[q] = 0.0, 0.0
+        margin, steep = 0.0, 0.0
         for j in range(d):
-            slack[q] += differences[q, j] * w[j]
-            slope[q] += differences[q, j] * direction[j]
-    least = line_density(
-        w, direction, traits, rise, slack, slope, kinds, shares, since, 0.0, coefficients, powers, logs, there
-    )
-    least += math.log(1.0 - uniform(state))
+            margin += differences[q, j] * w[j]
+            steep += differences[q, j] * direction[j]
+        slack[q], slope[q] = margin, steep
+    share = 1.0 - uniform(state)
+    level, least = known[PRIOR] * known[LIKELIHOOD] * share, np.nan
+    if close > 0.0:
+        put(table, slack, slope, kinds, partner)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        found = line_density(
-            w, direction, traits, rise, slack, slope, kinds, shares, since, t, coefficients, powers, logs, there
-        )
-        if found >= least:
+        prior, likely, sure = np.nan, np.nan, 0
+        if close > 0.0:
+            for j in range(d):
+                moved[j] = max(w[j] + t * direction[j], FLOOR)
+            for j in range(TRAITS):
+                felt_there[j] = exponential(traits[j] + t * rise[j])
+            prior = quick_prior(moved, coefficients, powers, even, symmetric)
+            feel(table, t, since, felt_there[PRECISION], felt_there[NOISE])
+            likely = told(table, kinds, partner, since, felt_there[LAPSE])
+            sure = compared(prior * likely, level, close)
+        if sure == 0:
+            if least != least:
+                least = line_density(
+                    w, direction, traits, rise, slack, slope, kinds, shares, since, 0.0, coefficients, powers, logs, there
+                ) + math.log(share)  # fmt: skip
+            found = line_density(
+                w, direction, traits, rise, slack, slope, kinds, shares, since, t, coefficients, powers, logs, there
+            )
+            sure = 1 if found >= least else -1
+        if sure > 0:
             for j in range(d):
                 w[j] = max(w[j] + t * direction[j], FLOOR)
             for j in range(TRAITS):
                 traits[j] += t * rise[j]
+                felt[j] = felt_there[j]
+            known[PRIOR], known[LIKELIHOOD] = prior, likely
             return
         if t < 0.0:
             lowest = t
@@ -240,10 +165,19 @@ def along_others(
 
 
 @helper
+def measure(x: Any, d: Any) -> Any:
+    """Return x (1 - x) for the scale of one weight, times (1 - x)^(d - 2) for lines that meet in a corner."""
+    result = x
+    for _ in range(d - 1):
+        result *= 1.0 - x
+    return result
+
+
+@helper
 def one_weight(
     w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
-    logs: Any, slack: Any,
-    slope: Any, state: Any,
+    logs: Any, slack: Any, slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, partner: Any,
+    known: Any, felt: Any, moved: Any,
 ) -> Any:  # fmt: skip
     """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
     d = w.shape[0]
@@ -263,21 +197,39 @@ def one_weight(
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    least = one_density(w, j, x, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs)
-    if least == -np.inf:  # below the floor, where every point would be as good: the other moves lead out of there
-        return
-    least += math.log(1.0 - uniform(state))
+    if x < FLOOR or (1.0 - x) * least_share < FLOOR:
+        return  # below the floor, where every point would be as good: the other moves lead out of there
+    share = 1.0 - uniform(state)
+    level, least = known[PRIOR] * known[LIKELIHOOD] * measure(x, d) * share, np.nan
+    if close > 0.0:
+        put(table, slack, slope, kinds, partner)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
-        moved = 1.0 / (1.0 + math.exp(-(scale + t)))
-        if (
-            one_density(
-                w, j, moved, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
-            )
-            >= least
-        ):
+        there = 1.0 / (1.0 + math.exp(-(scale + t)))
+        prior, likely, sure = np.nan, np.nan, 0
+        if there < FLOOR or (1.0 - there) * least_share < FLOOR:
+            sure = -1
+        elif close > 0.0:
+            rest = (1.0 - there) / (1.0 - x)
             for i in range(d):
-                w[i] = moved if i == j else w[i] * (1.0 - moved) / (1.0 - x)
+                moved[i] = there if i == j else w[i] * rest
+            prior = quick_prior(moved, coefficients, powers, even, symmetric)
+            feel(table, there, since, felt[PRECISION], felt[NOISE])
+            likely = told(table, kinds, partner, since, felt[LAPSE])
+            sure = compared(prior * likely * measure(there, d), level, close)
+        if sure == 0:
+            if least != least:
+                least = one_density(
+                    w, j, x, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
+                ) + math.log(share)  # fmt: skip
+            found = one_density(
+                w, j, there, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
+            )
+            sure = 1 if found >= least else -1
+        if sure > 0:
+            for i in range(d):
+                w[i] = there if i == j else w[i] * (1.0 - there) / (1.0 - x)
+            known[PRIOR], known[LIKELIHOOD] = prior, likely
             return
         if t < 0.0:
             lowest = t
@@ -287,28 +239,34 @@ def one_weight(
 
 @helper
 def one_trait(
-    traits: Any,
-    which: Any,
-    since: Any,
-    kinds: Any,
-    shares: Any,
-    low: Any,
-    high: Any,
-    there: Any,
-    slack: Any,
-    slope: Any,
-    state: Any,
-) -> Any:
-    """Move one trait alone; ``slack`` are the margins."""
+    traits: Any, which: Any, since: Any, kinds: Any, shares: Any, low: Any, high: Any, there: Any, slack: Any, slope: Any,
+    state: Any, close: Any, table: Any, partner: Any, known: Any, felt: Any, felt_there: Any,
+) -> Any:  # fmt: skip
+    """Move one trait alone; ``slack`` are the margins, which the table has as well."""
     for j in range(TRAITS):
-        there[j] = traits[j]
-    least = likelihood(slack, slope, 0.0, kinds, shares, since, traits) + math.log(1.0 - uniform(state))
+        there[j], felt_there[j] = traits[j], felt[j]
+    if close > 0.0 and which == LAPSE:
+        feel(table, 0.0, since, felt[PRECISION], felt[NOISE])
+    share = 1.0 - uniform(state)
+    level, least = known[LIKELIHOOD] * share, np.nan
     lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
     for _ in range(SHRINKS):
         t = lowest + (highest - lowest) * uniform(state)
         there[which] = traits[which] + t
-        if likelihood(slack, slope, 0.0, kinds, shares, since, there) >= least:
-            traits[which] = there[which]
+        likely, sure = np.nan, 0
+        if close > 0.0:
+            felt_there[which] = exponential(there[which])
+            if which != LAPSE:  # what is felt does not depend on how often it is not what is said
+                feel(table, 0.0, since, felt_there[PRECISION], felt_there[NOISE])
+            likely = told(table, kinds, partner, since, felt_there[LAPSE])
+            sure = compared(likely, level, close)
+        if sure == 0:
+            if least != least:
+                least = likelihood(slack, slope, 0.0, kinds, shares, since, traits) + math.log(share)
+            sure = 1 if likelihood(slack, slope, 0.0, kinds, shares, since, there) >= least else -1
+        if sure > 0:
+            traits[which], felt[which] = there[which], felt_there[which]
+            known[LIKELIHOOD] = likely
             return
         if t < 0.0:
             lowest = t
@@ -317,7 +275,27 @@ def one_trait(
 
 
 @helper
-def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, slope: Any, state: Any) -> Any:
+def quickly_changed_mind(table: Any, count: Any, change: Any, share: Any, close: Any, slope: Any) -> Any:
+    """Return what ``changed_mind`` draws, from how likely the table says each answer is; -1 where the last digits decide."""
+    # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
+    so_far, total = math.exp(change), 1.0
+    for q in range(1, count):
+        so_far *= (1.0 / 3.0) / table[CHANCE, q - 1]
+        slope[q] = so_far
+        total += so_far
+    left, found = share * total - 1.0, 0
+    for q in range(1, count):
+        if not abs(left) > close * total:
+            return -1
+        if left <= 0.0:
+            break
+        left -= slope[q]
+        found = q
+    return found
+
+
+@helper
+def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, share: Any, slack: Any, slope: Any) -> Any:
     """Draw the first answer of the present mind from what is likely, given all else (Gibbs); ``slope`` is overwritten."""
     precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
     count = kinds.shape[0]
@@ -347,7 +325,7 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
     total = math.exp(-largest)
     for q in range(1, count):
         total += math.exp(slope[q] - largest)
-    left = uniform(state) * total - math.exp(-largest)
+    left = share * total - math.exp(-largest)
     found = 0
     for q in range(1, count):
         if left <= 0.0:
@@ -355,8 +333,6 @@ def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, slack: Any, 
         if slope[q] > -np.inf:
             left -= math.exp(slope[q] - largest)
             found = q
-    for q in range(count):
-        slope[q] = 0.0
     return found
 
 
@@ -377,46 +353,74 @@ def mover() -> Callable[..., None]:
 
 SIGNATURE = types.void(
     float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
-    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64,
+    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64, types.boolean,
 )  # fmt: skip
 
 
 def move_all(
     weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
-    low: Any, high: Any,
-    coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any,
+    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, quick: Any,
 ) -> None:  # fmt: skip
     """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
 
     ``others`` are the particles as they were at first, which do not move: directions that depended on where the
     particles are now would not leave the posterior as it is. A trait whose range is a point stays there. ``change`` is the
-    logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do.
+    logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do. Whether it
+    is ``quick`` changes no bit.
     """
     n, d = weights.shape
+    count = kinds.shape[0]
     state = np.empty(1, np.uint64)
-    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(kinds.shape[0]), np.empty(kinds.shape[0])
-    rise, there = np.empty(TRAITS), np.empty(TRAITS)
+    direction, logs, moved, slack, slope = np.empty(d), np.empty(d), np.empty(d), np.empty(count), np.empty(count)
+    rise, there, felt, felt_there = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS)
+    known, even, partner = np.full(2, np.nan), np.empty(powers.shape[0]), np.empty(count, np.int64)
+    close, symmetric = doubt(differences, kinds, shares, low) if quick else 0.0, exponents(powers, even)
+    table = table_of(kinds, partner)
     for p in range(n):
         state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
         w, own = weights[p], traits[p]
+        if close > 0.0:
+            margins(w, differences, slack, slope)
+            put(table, slack, slope, kinds, partner)
+            for j in range(TRAITS):
+                felt[j] = exponential(own[j])
+            for j in range(d):
+                moved[j] = max(w[j], FLOOR)
+            feel(table, 0.0, since[p], felt[PRECISION], felt[NOISE])
+            known[PRIOR] = quick_prior(moved, coefficients, powers, even, symmetric)
+            known[LIKELIHOOD] = told(table, kinds, partner, since[p], felt[LAPSE])
         for _ in range(rounds):
             if d > 1:
                 for _ in range(2):
-                    along_others(w, own, since[p], others, other_traits, differences, kinds, shares, low, high,
-                    coefficients, powers,
-                                 direction, rise, logs, there, slack, slope, state)  # fmt: skip
+                    along_others(
+                        w, own, since[p], others, other_traits, differences, kinds, shares, low, high, coefficients, powers,
+                        direction, rise, logs, there, slack, slope, state, close, even, symmetric, table, partner, known,
+                        felt, felt_there, moved,
+                    )  # fmt: skip
                 one_weight(
-                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state
-                )
-            for q in range(kinds.shape[0]):
-                slack[q], slope[q] = 0.0, 0.0
-                for j in range(d):
-                    slack[q] += differences[q, j] * w[j]
+                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state, close,
+                    even, symmetric, table, partner, known, felt, moved,
+                )  # fmt: skip
+            margins(w, differences, slack, slope)
+            if close > 0.0:
+                put(table, slack, slope, kinds, partner)
             if change > -np.inf:
-                since[p] = changed_mind(own, kinds, shares, change, slack, slope, state)
+                share, found = uniform(state), int64(-1)
+                if close > 0.0:
+                    feel(table, 0.0, 0, felt[PRECISION], felt[NOISE])
+                    told(table, kinds, partner, 0, felt[LAPSE])
+                    found = quickly_changed_mind(table, count, change, share, close, slope)
+                since[p] = found if found >= 0 else changed_mind(own, kinds, shares, change, share, slack, slope)
+                known[LIKELIHOOD] = 1.0
+                for q in range(count):
+                    slope[q] = 0.0
+                    known[LIKELIHOOD] *= table[CHANCE, q] if q >= since[p] else 1.0
             for j in range(TRAITS):
                 if low[j] < high[j]:
-                    one_trait(own, j, since[p], kinds, shares, low, high, there, slack, slope, state)
+                    one_trait(
+                        own, j, since[p], kinds, shares, low, high, there, slack, slope, state, close, table, partner, known,
+                        felt, felt_there,
+                    )  # fmt: skip
         total = 0.0
         for j in range(d):
             total += w[j]

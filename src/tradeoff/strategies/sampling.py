@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.kernels.walk import BLUR, CARELESS, FLOOR, GRADED, REPLIES, mover
+from tradeoff.kernels.density import BLUR, CARELESS, FLOOR, GRADED, REPLIES
+from tradeoff.kernels.walk import mover
 from tradeoff.menus import A_LITTLE, A_LOT, NOT_WORSE, UNSAID
 from tradeoff.model import frozen_array
 from tradeoff.strategies.polytope import checked_answers
@@ -258,7 +259,7 @@ def posterior_particles(
         mover()(
             weights, traits, since, others, other_traits, np.ascontiguousarray(difference[:count]),
             np.ascontiguousarray(graded[:count]), np.ascontiguousarray(counts[:count]), low, high, coefficients, powers, change,
-            moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64),
+            moves if count == len(kind) else (moves + 1) // 2, rng.integers(1 << 63, dtype=np.uint64), True,
         )  # fmt: skip
     return _particles(weights, traits, since)
 

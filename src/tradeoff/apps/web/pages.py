@@ -71,6 +71,12 @@ async def question(request: Request) -> Response:
 
 
 def _question_page(sessions: Sessions, token: str, session: Session, notice: str) -> str | None:
+    if not _drawn(sessions, session):
+        # One turn in the queue for all of it; nothing is left to compute after this.
+        with session.interview.thinking():
+            due = session.work_out()
+            if due is not None:
+                views.draw(session.problem, due, _picture(sessions))
     asked = session.ask()
     if asked is None:
         return None
@@ -84,11 +90,11 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
         "notice": notice,
         "strengths": session.state.strengths,
     }
-    with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
-        if isinstance(asked, MenuPrompt):
-            return views.render("menu.html", **views.menu_view(session.problem, asked, **known))
-        view = views.question_view(session.problem, asked.a, asked.b, again=asked.again, **known)
-    return views.render("question.html", **view)
+    if isinstance(asked, MenuPrompt):
+        return views.render("menu.html", **views.menu_view(session.problem, asked, **known))
+    return views.render(
+        "question.html", **views.question_view(session.problem, asked.a, asked.b, again=asked.again, **known)
+    )
 
 
 def _drawn(sessions: Sessions, session: Session) -> bool:

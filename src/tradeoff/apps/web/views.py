@@ -172,6 +172,14 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
     return left.value.tobytes(), left.plan, right.value.tobytes(), right.plan, picture is not None
 
 
+def draw(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> None:
+    """Draw a question, so that it can be shown without drawing anything."""
+    if isinstance(shown, ShownMenu):
+        _menu(render_cache(problem), shown.alternatives, shown.question.asks, picture)
+    else:
+        _pair(render_cache(problem), shown.a, shown.b, picture)
+
+
 def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> bool:
     """Return whether a question can be shown without drawing anything."""
     if isinstance(shown, ShownMenu):
