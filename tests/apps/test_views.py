@@ -34,7 +34,7 @@ EVIL = [
     '"><img src=x onerror=alert(1)>',
     "\x1b[31mred\x00\x07",
     "\u202egnirts desrever",
-    "{{ 7 * 7 }}{% raw %}",
+    "{{ 4321 * 1234 }}{% raw %}",
     "x" * 10_000,
     "javascript:alert(1)",
     "'; DROP TABLE answers; --",
@@ -309,7 +309,7 @@ def test_whatever_things_are_called_stays_text_and_short():
         ]
         for html in pages:
             page = checked(html)
-            assert page.text.count("{{ 7 * 7 }}") and "49" not in page.text
+            assert page.text.count("{{ 4321 * 1234 }}") and "5332114" not in page.text
             assert "<script>alert" not in html and "onerror=alert" not in re.sub(r"&[^;]+;[^<]*", "", html)
             assert len(html) < 120_000
         assert "<script>alert(1)</script>" in Page(pages[0]).text

@@ -17,7 +17,7 @@ from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
 from tradeoff.presentation.menus import how_it_works, menu_table, question_words, welcome
-from tradeoff.presentation.plans import plan_name
+from tradeoff.presentation.plans import names_beside
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
 from tradeoff.presentation.result import (
     AnyGiven,
@@ -127,7 +127,7 @@ def menu_view(
         "turn": turn,
         "both": asks == "best-worst",
         "count": len(alternatives),
-        "names": [clipped(plan_name(problem, one)) for one in alternatives],
+        "names": [clipped(name) for name in names_beside(problem, alternatives)],
         "table": _menu(render_cache(problem), alternatives, asks, links.picture),
         "certificate": certificate_while_asking(recommendation),
         "links": links,
@@ -220,7 +220,7 @@ def result_body(
         result=found,
         drawings=cache.drawings(found.card),
         importance=sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
-        what_ifs=what_ifs(problem, recommendation.alternative, changes) if changes else [],
+        what_ifs=what_ifs(problem, recommendation, changes) if changes else [],
         map_defs=cache.map_defs,
         picture=picture,
         decision=decision,
