@@ -9,7 +9,6 @@ depends on it: the questions do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from tradeoff.kernels.worst import worst_density
 from tradeoff.menus import AnyAnswer, Choice, Occasion, Statement, implied
 from tradeoff.model import Indices, Matrix, Question, Vector
-from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, log_likelihood
+from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, copied, log_likelihood
 
 OTHERS = 0.02  # of all people are supposed to look at their worst objective alone
 PARTICLES = 300
@@ -93,7 +92,7 @@ class Rival:
         ``predicted`` is the logarithm of how likely the belief in weights thought the answer; ``most`` is the most that can be
         had of each objective.
         """
-        random, n = deepcopy(self.random), len(self.logs)
+        random, n = copied(self.random), len(self.logs)
         low, high = self.answering.ranges
         coefficients, powers = Dirichlets.usual(self.logs.shape[1]).terms()
         shown = Sides(sides.first / most, sides.second / most, sides.plain)
@@ -102,6 +101,7 @@ class Rival:
             np.ascontiguousarray(np.where(sides.plain[:, None], gains, 1 - share))
             for gains, share in ((sides.first, shown.first), (sides.second, shown.second))
         )
+        anywhere, allowed = (np.full_like(low, -np.inf), np.full_like(high, np.inf), -np.inf), (low, high, LEAST)
         compared = first, second, sides.plain, kinds, shares, coefficients, powers
         close = max(CLOSE, ROUNDING / np.exp(low[1:]).min())
 
@@ -123,7 +123,7 @@ class Rival:
         drawn = np.minimum(np.searchsorted(chances, ticks, side="right"), n - 1)
         others, other_traits = self.logs[drawn], self.traits[drawn]
         logs, traits = others.copy(), other_traits.copy()
-        likely = worst_density(logs, traits, *compared)
+        likely = worst_density(logs, traits, *anywhere, *compared)
         for move in range(MOVES):
             one, two = random.integers(n, size=(2, n))
             step = STEP * np.exp(random.normal(0, 0.5, (n, 1)))
@@ -133,13 +133,13 @@ class Rival:
                 moved = moved - np.log(np.exp(moved).sum(axis=1, keepdims=True))
             if move % 3 != 2:
                 moved_traits = traits + step * (other_traits[one] - other_traits[two])
-            inside = ((moved_traits >= low) & (moved_traits <= high)).all(axis=1) & (moved.min(axis=1) > LEAST)
-            clipped, level = np.clip(moved_traits, low, high), np.log(random.random(n))
-            then = worst_density(moved, clipped, *compared)
+            level, then = np.log(random.random(n)), worst_density(moved, moved_traits, *allowed, *compared)
             passed = then - likely - level
-            if (inside & ~(np.abs(passed) > close)).any():
-                passed = density(moved, clipped) - density(logs, traits) - level
-            taken = inside & (passed > 0)
+            if not (np.abs(passed) > close).all():
+                inside = then > -np.inf
+                exact = density(np.where(inside[:, None], moved, logs), np.where(inside[:, None], moved_traits, traits))
+                passed = np.where(inside, exact - density(logs, traits) - level, -np.inf)
+            taken = passed > 0
             logs = np.where(taken[:, None], moved, logs)
             traits = np.where(taken[:, None], moved_traits, traits)
             likely = np.where(taken, then, likely)
