@@ -37,6 +37,27 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
+COMMANDS = {**main.commands, "study create": main.commands["study"].commands["create"]}  # type: ignore[attr-defined]
+TAKES_A_PROBLEM = sorted(n for n, c in COMMANDS.items() if any(p.name == "problem" for p in c.params))
+
+
+@pytest.mark.parametrize("name", TAKES_A_PROBLEM)
+def test_without_a_problem_a_command_says_what_can_be_given(name: str) -> None:
+    words = name.split()
+    done = run(*words, *(["mine"] if name == "study create" else []))
+    assert done.exit_code == 2 and "Missing argument 'PROBLEM'" in done.stderr
+    for given in (*tradeoff.sources.examples(), ".csv", ".toml", "gym:"):
+        assert given in done.stderr
+    example = done.stderr.partition("Example: ")[2].split()
+    at = example.index(words[-1]) + 1
+    assert example[at - len(words) : at] == words and tradeoff.load(example[at + (name == "study create")])
+    COMMANDS[name].make_context(name, example[at:])  # nothing that the command needs is left out
+
+
+def test_every_command_that_reads_a_problem_is_among_them() -> None:
+    assert len(TAKES_A_PROBLEM) == 13 and {"ask", "serve", "solve", "rank", "study create"} <= set(TAKES_A_PROBLEM)
+
+
 def test_problems_lists_sizes() -> None:
     listed = {row["name"]: row for row in json.loads(run("problems", "--json").output)}
     assert set(listed) >= {"commute", "coffee", "vacuum", "portfolio", "dependent"}

@@ -11,7 +11,7 @@ import pytest
 
 import tradeoff
 from tests import processes
-from tradeoff.apps.web import views
+from tradeoff.apps.web import pages, rendering, views
 from tradeoff.apps.web.rendering import evenly
 from tradeoff.interview import Interview
 from tradeoff.model import Answer, Objective, Question, Recommendation
@@ -20,6 +20,8 @@ from tradeoff.presentation.result import Given, as_shown
 from tradeoff.problem import dilute
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
+from tradeoff.stores.memory import InMemoryStore
+from tradeoff.studies import Sessions, Study
 from tradeoff.users import LinearUser
 
 LINKS = views.Links("/answer", "/undo", "/result", "/log", "/question", None)
@@ -32,7 +34,7 @@ EVIL = [
     '"><img src=x onerror=alert(1)>',
     "\x1b[31mred\x00\x07",
     "\u202egnirts desrever",
-    "{{ 7 * 7 }}{% raw %}",
+    "{{ 4321 * 1234 }}{% raw %}",
     "x" * 10_000,
     "javascript:alert(1)",
     "'; DROP TABLE answers; --",
@@ -113,7 +115,8 @@ def interviewed(name: str, questions: int = 4) -> tuple:
 
 def result(problem, recommendation, answers=(), **more) -> str:
     values = {"finished": True, "links": LINKS, "answers": answers, "conflicts": (), "texts": {}} | more
-    return views.render("result.html", **views.result_view(problem, recommendation, **values))
+    body = views.result_body(problem, recommendation, finished=values["finished"], picture=values["links"].picture)
+    return views.render("result.html", **views.result_view(problem, recommendation, body, **values))
 
 
 # --- the question ----------------------------------------------------------------------------------------------------
@@ -306,7 +309,7 @@ def test_whatever_things_are_called_stays_text_and_short():
         ]
         for html in pages:
             page = checked(html)
-            assert page.text.count("{{ 7 * 7 }}") and "49" not in page.text
+            assert page.text.count("{{ 4321 * 1234 }}") and "5332114" not in page.text
             assert "<script>alert" not in html and "onerror=alert" not in re.sub(r"&[^;]+;[^<]*", "", html)
             assert len(html) < 120_000
         assert "<script>alert(1)</script>" in Page(pages[0]).text
@@ -335,3 +338,31 @@ def test_the_page_needs_neither_rich_nor_click():
     )
     done = processes.run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
+
+
+def test_people_with_the_same_answers_share_what_is_made_of_them_and_nothing_else(monkeypatch):
+    problem = tradeoff.load("coffee")
+    study = Study.of(problem, "tasting", strategy="paper", checks=False)
+    people = Sessions(study, problem, InMemoryStore())
+    made, make = [], views.result_body
+    monkeypatch.setattr(views, "result_body", lambda *given, **named: made.append(1) or make(*given, **named))
+    tokens = [people.open() for _ in range(6)]  # so many that A is not the same for all of them
+
+    def page(token: str, reply: Answer = Answer.FIRST) -> str:
+        with people.session(token) as session:
+            while (asked := session.ask()) is not None:
+                session.tell(asked.turn, reply)
+            return pages._result_page(people, token, session, "", {}, "")
+
+    found = {token: page(token) for token in tokens}
+    assert len(made) == 1
+    for token, html in found.items():
+        assert f"/i/{token}/log" in html and not any(other in html for other in tokens if other != token)
+        rendering._render_cache.cache_clear()
+        with people.session(token) as session:
+            assert pages._result_page(people, token, session, "", {}, "") == html  # as it is made from nothing
+    assert len({html.replace(token, "") for token, html in found.items()}) > 1  # "You chose A" is of each one's own
+    del made[:]
+    other = people.open()
+    page(other, Answer.SECOND)
+    assert len(made) == 1

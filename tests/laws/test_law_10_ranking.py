@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from tests.strategies.people import person, random_catalogue, random_mdp
 from tradeoff.decisions import Preferences, ranking, why_not
+from tradeoff.decisions.programs import least
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Answer, Item, Question
 from tradeoff.problems.catalogue import Catalogue
@@ -87,6 +88,18 @@ def test_points_are_spread_evenly(d: int) -> None:
     # the two weights together has the mean 2 / d.
     assert abs((slender[:, 1] >= 0.9995 * slender[:, 0]).mean() - 0.5) < 0.04
     assert abs(slender[:, :2].sum(axis=1).mean() - 2 / d) < 0.02
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 5), st.integers(1, 6))
+def test_corners_are_the_extreme_points_of_what_fits(seed: int, k: int, questions: int) -> None:
+    preferences = Preferences.of(answered(seed, k, questions))
+    known = preferences._known_corners()
+    assert len(known) and preferences.fit(preferences.on_all(known)).all()
+    rows = preferences.half_spaces[preferences.d :]
+    for direction in np.random.default_rng(seed).standard_normal((3, preferences.d)):
+        lowest = least(direction, rows, np.zeros(len(rows)), preferences.d)
+        assert (known @ direction).min() == pytest.approx(direction @ lowest.x, abs=1e-8)
 
 
 def brute_verdict(interview: Interview, index: int) -> str:

@@ -15,8 +15,13 @@ from tests.laws.test_law_2_show import models
 from tradeoff import Mixture
 from tradeoff.errors import ProblemError
 from tradeoff.presentation import plans
-from tradeoff.presentation.plans import RULES, guide, plan_name, plan_names
+from tradeoff.presentation.data import recommendation_data
+from tradeoff.presentation.decision_data import change_data
+from tradeoff.presentation.plans import RULES, guide, names_beside, plan_name, plan_names, recommended_name
+from tradeoff.presentation.ranking import ranking_table
+from tradeoff.presentation.result import result, what_ifs
 from tradeoff.problem import dilute
+from tradeoff.sensitivity import what_if
 from tradeoff.wording import Wording
 
 
@@ -81,6 +86,67 @@ def test_the_two_sides_of_a_question_have_different_names(name: str) -> None:
         names = plan_names(problem, one, other)
         assert all(names)
         assert (names[0] != names[1]) == (np.abs(one.value - other.value).max() > 1e-9)
+
+
+def named_first(problem, alternative) -> str:
+    """Return what a plan decides first, by its own account."""
+    situations = problem.details(alternative.plan).situations
+    decided = [one for one in situations if one.free] or list(situations)
+    return min(decided, key=lambda one: one.step).action
+
+
+@pytest.mark.parametrize("name", ["commute", "vacuum", "portfolio"])
+def test_plans_that_stand_together_have_names_that_tell_them_apart_and_say_how_they_begin(name: str) -> None:
+    problem = tradeoff.load(name)
+    rows = np.random.default_rng(3).dirichlet(np.ones(len(problem.objectives)), size=12)
+    found = list({best.value.round(9).tobytes(): best for best in problem.best(rows)}.values())
+    for size in (2, 3, 4):  # menus have no more
+        for beside in zip(*(found[i:] for i in range(size)), strict=False):
+            names = names_beside(problem, beside)
+            assert len(set(names)) == size and max(map(len, names)) <= 120
+            firsts = [named_first(problem, one) for one in beside]
+            for i, (called, first) in enumerate(zip(names, firsts, strict=True)):
+                assert called.startswith(first)
+                assert (called == first) or firsts.count(
+                    first
+                ) > 1  # nothing is added where the first decision says enough
+                if called != first and size == 2:  # what is added is what the other does not do there
+                    state, step, action = likeliest_difference(problem, beside[i], beside[1 - i])
+                    assert called.endswith(action) and (step == 0 or called != names[1 - i]), (called, state)
+
+
+def likeliest_difference(problem, one, other) -> tuple[str, int, str]:
+    """Return where two plans first do something else, of the likeliest such situations, by looking at all of them."""
+    theirs = {(s.step, s.state): s for s in problem.details(other.plan).situations if s.free}
+    differing = [
+        (-round(min(s.probability, theirs[s.step, s.state].probability), 9), s.step, s)
+        for s in problem.details(one.plan).situations
+        if s.free and (s.step, s.state) in theirs and theirs[s.step, s.state].action != s.action
+    ]
+    chosen = min(differing, key=lambda row: row[:2])[2]
+    return chosen.state, chosen.step, chosen.action
+
+
+def test_a_recommended_plan_has_one_name_everywhere() -> None:
+    problem = tradeoff.load("commute")
+    alike = 0
+    for seed in range(4):
+        interview = tradeoff.Interview(problem, seed=0)
+        person = tradeoff.LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
+        while (question := interview.ask()) is not None:
+            interview.tell(person(question))
+        found = interview.recommendation
+        data = recommendation_data(problem, found, True, [])
+        name = recommended_name(problem, found.alternative, found.runner_up)
+        assert f"“{name}”" in result(problem, found, problem.show(found.alternative), True).sentence
+        assert data["alternative"]["name"] == data["guide"]["name"] == name
+        assert {change["stops"][0]["name"] for change in change_data(problem, interview)} == {name}
+        assert all(one.stops[0].plan == f"“{name}”" for one in what_ifs(problem, found, what_if(problem, found)))
+        if found.runner_up is not None:
+            rows = ranking_table(problem, tradeoff.ranking(interview), {}).rows
+            assert rows[0].name == name, [row.name for row in rows]
+            alike += name != plan_name(problem, found.alternative)
+    assert alike  # some runner-up begins as the recommended plan does
 
 
 def test_a_mixture_is_named_with_its_chance() -> None:

@@ -138,14 +138,14 @@ def test_answers_are_told_from_the_side_they_were_shown_on() -> None:
 
 def test_what_would_change() -> None:
     found = recommended()
-    speed, reach, _ = what_ifs(SHOP, found.alternative, what_if(SHOP, found))
+    speed, reach, _ = what_ifs(SHOP, found, what_if(SHOP, found))
     assert [stop.plan for stop in speed.stops] == ["“fast”"]
     assert reach.name == "range" and [stop.plan for stop in reach.stops] == ["“fast”", "“far”"]
     assert [row.change for row in reach.stops[1].rows] == ["10 less", "10 more", "1 more"]
     trip = tradeoff.load("commute")
     (best,) = trip.best([[3, 0, 1, 0, 0]])
     other = Recommendation(best, [0.75, 0, 0.25, 0, 0], 1, "")
-    told = {s.plan for one in what_ifs(trip, best, what_if(trip, other)) for s in one.stops}
+    told = {s.plan for one in what_ifs(trip, other, what_if(trip, other)) for s in one.stops}
     assert told == {"“drive to the highway ramp”", "a plan with these averages"}
 
 

@@ -53,6 +53,13 @@ def test_never_farther_from_the_truth_than_the_papers_algorithm(drawn, mixed: bo
     assert distance(truth, shown.outcomes, shown.weights) <= distance(truth, paper.outcomes, paper.weights) + rounding
 
 
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=12), st.integers(0, 400))
+def test_distinct_numbers_are_found_by_marking_as_by_sorting(numbers: list[int], more: int) -> None:
+    found, which = room._distinct(np.array(numbers), max(numbers) + 1 + more)
+    expected = np.unique(numbers, return_inverse=True)
+    assert found.tolist() == expected[0].tolist() and which.tolist() == expected[1].tolist()
+
+
 @given(models(), st.booleans())
 def test_the_distribution_is_that_of_all_trajectories(drawn, mixed: bool) -> None:
     mdp, rng = drawn

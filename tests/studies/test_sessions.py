@@ -43,6 +43,16 @@ def test_what_was_answered_is_in_the_store_before_anybody_hears_of_it() -> None:
     assert people.store.read("tasting", token)[-1]["event"] == "retraction"
 
 
+def test_only_the_first_to_begin_takes_a_turn_in_the_queue() -> None:
+    people, turns = sessions(), []
+    slot = people.queue.slot
+    people.queue.slot = lambda caller, **given: turns.append(caller) or slot(caller, **given)  # type: ignore[assignment,func-returns-value]
+    tokens = [people.open("first"), people.open("second")]
+    assert turns == ["first"]
+    with people.session(tokens[1]) as session:
+        assert session.state.shown is not None
+
+
 def test_a_link_that_nobody_has_is_missing_and_takes_no_memory() -> None:
     people = sessions()
     for token in ("a" * 22, "../x", "", "x" * 300, "é"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,19 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web import browsers
+from tests.web.browsers import PHONES, accessible, answerable_on_a_phone, no_sideways_scroll, opened, start
 from tests.web.servers import Server
-from tests.web.test_browser import accessible, no_sideways_scroll, opened, start
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if browsers.executable() is None and not os.environ.get("CI"):
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with browsers.chromium() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +38,12 @@ def asked(page: Page, number: int) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Which of these four is best for you, and which worst?")
 
 
-def test_without_scripts_by_mouse_on_a_narrow_phone(browser: Browser, coffee: Server) -> None:
-    small = {"width": 360, "height": 740}
-    with opened(browser, coffee, java_script_enabled=False, viewport=small) as page:
+def test_on_phones_and_by_mouse_without_scripts(browser: Browser, coffee: Server) -> None:
+    for size in PHONES:
+        with opened(browser, coffee, viewport=size) as page:
+            start(page)
+            assert answerable_on_a_phone(page) == ["Go on", "All about equal", "Skip this question"]
+    with opened(browser, coffee, java_script_enabled=False, viewport=PHONES[0]) as page:
         token = start(page)
         asked(page, 1)
         no_sideways_scroll(page)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web import browsers
+from tests.web.browsers import PHONES, accessible, answerable_on_a_phone, opened, start
 from tests.web.servers import Server, begin, turn_of
 from tests.web.test_api import valid
-from tests.web.test_browser import accessible, no_sideways_scroll, opened, start
 from tests.web.test_health import Client
 from tests.web.test_menus import asked, kept
 from tradeoff import load
@@ -37,8 +34,8 @@ def test_the_buttons_of_a_pair_say_by_how_much() -> None:
     text = client.get(page).text
     buttons = re.findall(r'<button name="answer" value="([^"]*)" data-keys="([^"]*)"', text)
     assert buttons == [
-        ("left", "a"), ("right", "b"), ("left a lot", "1"), ("left a little", "2"), ("right a lot", "4"),
-        ("right a little", "3"), ("same", "= e"), ("skip", "s"),
+        ("left", "a"), ("right", "b"), ("left a lot", "1"), ("left a little", "2"), ("right a little", "3"),
+        ("right a lot", "4"), ("same", "= e"), ("skip", "s"),
     ]  # fmt: skip
     for number, said in enumerate(["left a lot", "right a little", "left"], start=1):
         assert client.post(f"{page}/answer", data={"turn": number, "answer": said}).status_code == 303
@@ -99,22 +96,13 @@ def test_over_the_api(questions: str) -> None:
         assert "You said that 2 is best and 1 worst, by a lot." in text
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if browsers.executable() is None and not os.environ.get("CI"):
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with browsers.chromium() as made:
-        yield made
-
-
 def test_a_menu_without_scripts_on_a_phone_and_by_keyboard(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("coffee")
     with Server(folder, "serve", "coffee", "--questions", "best-worst-4", "--strengths") as server:
-        with opened(browser, server, java_script_enabled=False, viewport={"width": 360, "height": 740}) as page:
+        with opened(browser, server, java_script_enabled=False, viewport=PHONES[0]) as page:
             token = start(page)
-            no_sideways_scroll(page)
             for name in ("2 is best for me", "4 is worst for me", "The best is a little better than the worst"):
                 page.get_by_role("radio", name=name).check()
             page.get_by_role("button", name="Go on").click()
@@ -125,6 +113,10 @@ def test_a_menu_without_scripts_on_a_phone_and_by_keyboard(
             asked(page, 3)
         choices = [event for event in kept(server, token) if event["event"] == "choice"]
         assert [event.get("strength") for event in choices] == ["a little", None]
+        for size in PHONES:
+            with opened(browser, server, viewport=size) as page:
+                start(page)
+                assert answerable_on_a_phone(page) == ["Go on", "All about equal", "Skip this question"]
         with opened(browser, server) as page:
             token = start(page)
             accessible(page)
@@ -134,3 +126,31 @@ def test_a_menu_without_scripts_on_a_phone_and_by_keyboard(
             page.keyboard.press("Enter")
             asked(page, 2)
         assert kept(server, token)[2]["strength"] == "a lot"
+
+
+def test_a_pair_on_a_phone(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    words = ["A is better", "B is better", "A, a lot", "A, a little", "B, a little", "B, a lot", "About equal", "Skip"]
+    folder = tmp_path_factory.mktemp("coffee")
+    with Server(folder, "serve", "coffee", "--questions", "pairs", "--strengths") as server:
+        for size in PHONES:
+            with opened(browser, server, viewport=size) as page:
+                token = start(page)
+                assert answerable_on_a_phone(page) == words
+                for number, (name, strength) in enumerate(
+                    [
+                        ("B, a little better for me", "a little"),
+                        ("A, a lot better for me", "a lot"),
+                        ("A is better for me", None),
+                    ],
+                    start=2,
+                ):
+                    page.get_by_role("button", name=name).click()
+                    expect(page.locator("#progress")).to_contain_text(f"Question {number}")
+                    assert kept(server, token)[-2].get("strength") == strength
+                answerable_on_a_phone(page, whole=False)
+        with opened(browser, server, color_scheme="dark") as page:  # where there is room, the letter stands above
+            start(page)
+            accessible(page)
+            expect(page.get_by_role("group", name="How much better is B?").get_by_role("button")).to_have_text(
+                ["a little", "a lot"], use_inner_text=True
+            )

@@ -20,7 +20,7 @@ from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, comparisons
 from tradeoff.model import Indices, Matrix
 from tradeoff.problem import Problem
 from tradeoff.running import Record
-from tradeoff.strategies.polytope import Cone, half_spaces
+from tradeoff.strategies.polytope import Cone, TooManyRays, half_spaces
 
 # Number in the log, and what the answer says: differences of gains [q, d], and how each comparison came out.
 Answers = tuple[tuple[int, Matrix, NDArray[np.int64]], ...]
@@ -29,6 +29,7 @@ STEPS = 5  # times the square of the number of objectives: how often a point mov
 AT_ONCE = 256  # points that walk together: few enough for the processor's cache
 CORNERS = 8  # directions, beside the objectives, whose extreme points are looked for: the points start between them
 LEAST_STEP = 1e-14  # of a direction: what is smaller is rounding and bounds nothing
+ACCURATE = 1e-12  # how far outside a corner may lie
 NO_HEIGHT, NO_RATE = 1e-14, 1e-12  # a point on the border, and a line that never meets it
 
 
@@ -151,6 +152,10 @@ class Preferences:
     def _corners(self, random: np.random.Generator) -> Matrix:
         """Return corners of the set in many directions."""
         directions = np.vstack([np.eye(self.d), -np.eye(self.d), random.standard_normal((CORNERS, self.d))])
+        known = self._known_corners()
+        if len(known):
+            extreme: Matrix = known[(known @ directions.T).argmin(axis=0)]
+            return extreme
         answered = self.half_spaces[self.d :]
         found = []
         for direction in directions:
@@ -158,6 +163,15 @@ class Preferences:
             assert done is not None  # the set is not empty, and bounded
             found.append(done.x)
         return np.array(found)
+
+    def _known_corners(self) -> Matrix:
+        """Return all corners of the set, perhaps with other points of it; none where they are too many, or not accurate."""
+        try:
+            weights = _cone(self.answers, self.d).rays[:, :-1]
+        except TooManyRays:
+            return np.zeros((0, self.d))
+        accurate = bool(np.all(weights @ self.half_spaces.T >= -ACCURATE))
+        return weights if accurate else np.zeros((0, self.d))
 
 
 @lru_cache(16)

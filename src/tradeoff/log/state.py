@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.errors import LogError
 from tradeoff.log.events import (
@@ -209,9 +206,9 @@ class LogState:
         return found
 
 
-def _digits(value: ArrayLike) -> bytes:
+def _digits(value: Iterable[float]) -> tuple[float, ...]:
     """Return the digits of a value that every machine agrees on."""
-    return (np.round(np.asarray(value), 9) + 0.0).tobytes()
+    return tuple(round(float(number), 9) for number in value)
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:

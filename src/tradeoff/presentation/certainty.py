@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tradeoff.model import Reason, Recommendation
-from tradeoff.presentation.numbers import counted, percent_up
+from tradeoff.presentation.numbers import counted, percent_below, percent_up
 from tradeoff.presentation.text import clipped
 
 NOTHING_LOST = 1e-9  # a share that is only rounding
@@ -48,7 +48,8 @@ def stated(share: float) -> float:
 def statements(recommendation: Recommendation) -> list[Statement]:
     """Return what can be said; no two of these contradict each other, and nothing where no preference fits the answers.
 
-    The average is left out where it is above a maximum. That can be: it allows for slips, and the maximum does not.
+    Everything is rounded up. The average has the digits that it takes to be below every maximum beside it. Where it is not
+    below, it is left out. That can be: it allows for slips, and what is proved does not.
     """
     said: list[Statement] = []
     if not recommendation.fits:
@@ -68,10 +69,10 @@ def statements(recommendation: Recommendation) -> list[Statement]:
     ):
         if share is not None and stated(share) < 1:
             said.append(Statement(kind, stated(share), words.format(percent_up(share))))  # type: ignore[arg-type]
-    average = recommendation.likely_regret
-    if average is not None and stated(average) < 1 and all(stated(average) <= one.share for one in said):
-        words = f"For people who answer as you did, about {percent_up(average)} is lost on average."
-        said.append(Statement("average", stated(average), words))
+    average, least = recommendation.likely_regret, min((one.share for one in said), default=1.0)
+    if average is not None and (text := percent_below(average, least)):
+        words = f"For people who answer as you did, about {text} is lost on average."
+        said.append(Statement("average", float(text[:-1]) / 100, words))
     return said
 
 

@@ -12,7 +12,7 @@ from tradeoff.menus import Choice, Menu, Occasion, Statement, plain, strength_of
 from tradeoff.model import Alternative, Item, Lottery, Objective, Question, Recommendation, Vector
 from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
-from tradeoff.presentation.plans import guide, plan_name, plan_names
+from tradeoff.presentation.plans import guide, names_beside, plan_name, plan_names, recommended_name
 from tradeoff.presentation.problems import instructions, notes, sizes
 from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.stories import heaviest_first, path_words
@@ -63,13 +63,13 @@ def alternative_data(
     }
 
 
-def guide_data(problem: Presentable, alternative: Alternative) -> Data | None:
-    """Return how to follow a plan; None for an item."""
+def guide_data(problem: Presentable, alternative: Alternative, name: str | None = None) -> Data | None:
+    """Return how to follow a plan; None for an item. A plan that is recommended has a name already."""
     found = guide(problem, alternative)
     if found is None:
         return None
     rules = [{"when": rule.when, "do": rule.do} for rule in found.rules]
-    return {"name": found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
+    return {"name": name or found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
 
 
 def risk_data(lottery: Lottery) -> Data | None:
@@ -120,7 +120,9 @@ def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
 def shown_data(problem: Presentable, shown: Shown | ShownMenu) -> Data:
     """Return a question as it is shown: a pair, or the alternatives of a menu in the order of their places."""
     if isinstance(shown, ShownMenu):
-        alternatives = [alternative_data(problem, one) for one in shown.alternatives]
+        names = names_beside(problem, shown.alternatives)
+        named = zip(shown.alternatives, names, strict=True)
+        alternatives = [alternative_data(problem, one, name=name) for one, name in named]
         return {"asks": shown.question.asks, "alternatives": alternatives}
     return question_data(problem, shown.question, shown.left)
 
@@ -142,8 +144,8 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "complete": found.complete,
         "questions": found.questions,
         "reason": reason_words(found),
-        "alternative": alternative_data(problem, found.alternative) | named_data(problem, found.alternative),
-        "guide": guide_data(problem, found.alternative),
+        "alternative": alternative_data(problem, found.alternative) | recommended_data(problem, found),
+        "guide": guide_data(problem, found.alternative, recommended_data(problem, found)["name"]),
         "runner_up": None if found.runner_up is None else _runner_up(problem, found.alternative, found.runner_up),
         "weights": by_name(problem, found.weights),
         "importance": None
@@ -172,6 +174,14 @@ def named_data(problem: Presentable, alternative: Alternative) -> Data:
     if isinstance(plan, Item):
         return {"name": plan.name, "index": plan.index, "labels": dict(problem.labels_of(plan.name))}
     return {"name": plan_name(problem, alternative), "index": None, "labels": {}}
+
+
+def recommended_data(problem: Presentable, found: Recommendation) -> Data:
+    """Return what a recommended alternative is called: the same as in the sentence that recommends it."""
+    named = named_data(problem, found.alternative)
+    if isinstance(found.alternative.plan, Item):
+        return named
+    return named | {"name": recommended_name(problem, found.alternative, found.runner_up)}
 
 
 def _runner_up(problem: Presentable, best: Alternative, next_best: Alternative) -> Data:

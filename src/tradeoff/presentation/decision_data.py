@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradeoff.decisions import Ranking, Rival
 from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item
-from tradeoff.presentation.data import Data, by_name, named_data, value_data
+from tradeoff.presentation.data import Data, by_name, named_data, recommended_data, value_data
 from tradeoff.presentation.ranking import ordinals, ranking_table, why_not_words
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import what_if
@@ -54,10 +54,19 @@ def rival_data(problem: Presentable, interview: Interview, rival: Rival, ranked:
 
 def change_data(problem: Presentable, interview: Interview) -> list[Data]:
     """Return what would be recommended as each objective matters more."""
+    recommended = {"name": recommended_data(problem, interview.recommendation)["name"]}
     return [
         {
             "objective": change.objective.name,
-            "stops": [{"from": s.low, "to": s.high, **_named(problem, s.alternative)} for s in change.stops],
+            "stops": [
+                {
+                    "from": s.low,
+                    "to": s.high,
+                    **_named(problem, s.alternative),
+                    **(recommended if s is change.stops[0] else {}),
+                }
+                for s in change.stops
+            ],
         }
         for change in what_if(problem, interview.recommendation)
     ]

@@ -11,11 +11,11 @@ from tradeoff.menus import QUESTIONS, Asks, Choice, Strength
 from tradeoff.model import Alternative, Lottery
 from tradeoff.presentation.cards import SAME, Card, amounts, card
 from tradeoff.presentation.numbers import amounts_together
-from tradeoff.presentation.plans import NAME, plan_name
+from tradeoff.presentation.plans import names_beside
 from tradeoff.presentation.problems import description, goal
 from tradeoff.presentation.sentences import WELCOME
 from tradeoff.presentation.stories import common_total, is_certain
-from tradeoff.presentation.text import clipped, one_line
+from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
 COUNTS = {3: "three", 4: "four"}
@@ -124,7 +124,7 @@ def menu_table(
     return MenuTable(
         question=question_words(len(alternatives), asks),
         asks=asks,
-        names=tuple(clipped(plan_name(problem, one), 2 * NAME) for one in alternatives),
+        names=names_beside(problem, alternatives),
         average="" if all(map(is_certain, lotteries)) else "on average",
         cards=cards,
         rows=_rows(problem, alternatives),
@@ -209,8 +209,9 @@ def said_words(placed: Choice | None, strength: Strength | None = None) -> str:
 def listed(problem: Presentable, alternatives: Sequence[Alternative], placed: Choice | None) -> list[str]:
     """Return the alternatives of a menu in a line each, with what was said of them."""
     ends = {} if placed is None or placed.equal else {placed.best: " (best)", placed.worst: " (worst)"}
+    named = zip(alternatives, names_beside(problem, alternatives), strict=True)
     return [
-        f"{place + 1}{ends.get(place, '')} {plan_name(problem, one)}: "
+        f"{place + 1}{ends.get(place, '')} {name}: "
         + ", ".join(f"{row.name} {row.amount}" for row in amounts(problem, one))
-        for place, one in enumerate(alternatives)
+        for place, (one, name) in enumerate(named)
     ]

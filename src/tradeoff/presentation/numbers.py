@@ -17,6 +17,8 @@ from tradeoff.objective import YES_NO
 from tradeoff.presentation.text import one_line
 
 DIGITS = 3  # of an amount that stands alone: people compare, they do not compute
+BESIDE = 2  # of the largest of amounts that stand side by side, at least
+NEAR = Decimal("0.25")  # of a difference: how far off it may look for the sake of fewer digits
 ALIKE = Decimal("1e-9")  # of the larger amount: what differs by less is the same
 NOISE_PART = Decimal("1e-12")  # of the largest amount beside it: what is smaller is a 0 that was added up
 EXACT = 8  # digits from the first of all amounts to the last: up to here, amounts of few digits are not rounded
@@ -60,12 +62,14 @@ def amount_pair(objective: Objective, one: float, other: float) -> tuple[str, st
 
 
 def amounts_together(objective: Objective, numbers: Sequence[float]) -> list[str]:
-    """Return amounts that are read together, with as many digits as it takes to see how they differ.
+    """Return amounts that are read together, all rounded alike, with no more digits than it takes to see how they differ.
 
+    >>> amounts_together(Objective("late", "%", "min"), [1.081, 1.0])
+    ['1.1 %', '1 %']
     >>> amounts_together(Objective("time", "min", "min"), [42.94, 53.26])
     ['43 min', '53 min']
     >>> amounts_together(Objective("price", "EUR", "min"), [1000.004, 1000.013])
-    ['1000.004 EUR', '1000.013 EUR']
+    ['1000 EUR', '1000.01 EUR']
     """
     layout = _layout(numbers)
     return [_with_unit(_written(number, layout), objective.unit) for number in _rounded(numbers, layout)]
@@ -100,7 +104,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(numbers: Sequence[float]) -> _Layout:
-    """Return how to write these numbers: exactly where they are short, with two digits of what differs, or three of all."""
+    """Return how to write these numbers: exactly if they are short, as coarsely as differences allow, or alone."""
     exact = [_decimal(number) for number in numbers]
     sizes = sorted(map(abs, exact))
     largest = sizes[-1]
@@ -109,14 +113,27 @@ def _layout(numbers: Sequence[float]) -> _Layout:
     gaps = [b - a for a, b in pairwise(sorted(exact)) if b - a > largest * ALIKE]
     last = largest.adjusted() - DIGITS + 1  # the power of ten of the last digit
     if gaps:
-        last = min(gaps).adjusted() - 1
-        last = min(last, next(size for size in sizes if size * INSIGNIFICANT >= largest).adjusted())
+        coarse = next(size for size in sizes if size * INSIGNIFICANT >= largest).adjusted()
+        coarse = min(coarse, largest.adjusted() - BESIDE + 1)
+        fine = min(gaps).adjusted() - 1  # where no difference is off by more than a tenth
+        last = next((place for place in range(coarse, fine, -1) if _tells_apart(exact, place)), min(coarse, fine))
     ends = [number.normalize() for number in exact if number]
     final = min(number.adjusted() - len(number.as_tuple().digits) + 1 for number in ends)
     if largest.adjusted() - final < EXACT and all(len(number.as_tuple().digits) <= DIGITS for number in ends):
         last = min(last, final)
     unit = _unit_of(largest, last)
     return _Layout(unit, max(0, unit - last), largest >= GROUPED)
+
+
+def _tells_apart(exact: Sequence[Decimal], last: int) -> bool:
+    """Return whether all differences look about as large as they are when the last digit is of this power of ten."""
+    in_order = sorted(exact)
+    shown = [number.scaleb(-last).to_integral_value(ROUND_HALF_UP).scaleb(last) for number in in_order]
+    return all(
+        abs((d - c) - (b - a)) <= NEAR * (b - a)
+        for (a, b), (c, d) in zip(pairwise(in_order), pairwise(shown), strict=True)
+        if b - a > max(map(abs, exact)) * ALIKE
+    )
 
 
 def _unit_of(largest: Decimal, last: int) -> int:
@@ -190,6 +207,19 @@ def percent_up(share: float) -> str:
     """
     tenths = max(1, math.ceil(1000 * share - 1e-9))
     return f"{tenths / 10:g}%" if tenths < 10 else f"{math.ceil(100 * share - 1e-9)}%"
+
+
+def percent_below(share: float, limit: float) -> str | None:
+    """Return a share as a percentage, rounded up, with the digits that it takes to be below a limit; None if it is not below.
+
+    >>> percent_below(0.0017, 0.002), percent_below(0.0017, 0.01), percent_below(0.002, 0.002)
+    ('0.17%', '0.2%', None)
+    """
+    if not share < limit:
+        return None
+    finer = (f"{max(1, math.ceil(100 * share * 10**places - 1e-9)) / 10**places:g}%" for places in range(1, 7))
+    tried = (percent_up(share), *finer)
+    return next((text for text in tried if float(text[:-1]) < 100 * limit * (1 - 1e-9)), None)
 
 
 def chance(probability: float) -> str:

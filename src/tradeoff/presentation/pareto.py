@@ -13,7 +13,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Alternative, Matrix, Objective, Recommendation, Vector
 from tradeoff.presentation import svg
 from tradeoff.presentation.numbers import amount, amounts_together, counted
-from tradeoff.presentation.plans import plan_name, plan_names
+from tradeoff.presentation.plans import names_beside
 from tradeoff.presentation.sheet import FONTS, style
 from tradeoff.presentation.svg import number, text
 from tradeoff.presentation.text import clipped, one_line, text_width
@@ -211,12 +211,7 @@ def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], place
 
 
 def _names(problem: Presentable, alternatives: Sequence[Alternative], longest: int = NAME) -> list[str]:
-    names = (
-        plan_names(problem, *alternatives)
-        if len(alternatives) == 2
-        else tuple(plan_name(problem, one) for one in alternatives)
-    )
-    return [clipped(name, longest) for name in names]
+    return [clipped(name, longest) for name in names_beside(problem, alternatives)]
 
 
 def _key(beaten: int, marked: int) -> tuple[tuple[str, svg.Svg], ...]:

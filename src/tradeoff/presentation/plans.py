@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -93,20 +93,45 @@ def plan_name(problem: Presentable, alternative: Alternative) -> str:
 
 
 def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tuple[str, str]:
-    """Return what two plans are called side by side: different names, unless nothing is different.
+    """Return what two plans are called side by side."""
+    first, second = names_beside(problem, (one, other))
+    return first, second
 
-    They are called by what is decided first, and where that is the same, also by the likeliest decision they differ in.
+
+def recommended_name(problem: Presentable, found: Alternative, runner_up: Alternative | None) -> str:
+    """Return what a recommended plan is called wherever it is named: what it is called beside its runner-up."""
+    return plan_name(problem, found) if runner_up is None else plan_names(problem, found, runner_up)[0]
+
+
+def names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
+    """Return what plans are called that stand beside each other: different names, unless nothing is different.
+
+    They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
     """
-    plans = one.plan, other.plan
-    decided = [_decisions(problem, plan) for plan in plans]
-    names = [_named(problem, plan, does.first) for plan, does in zip(plans, decided, strict=True)]
-    if names[0] == names[1] and all(does.in_time or does.missing for does in decided):
-        names = [_named(problem, plan, text) for plan, text in zip(plans, _differing(problem, one, other), strict=True)]
-    if names[0] == names[1]:
-        names = _by_value(problem, one, other, names[0])
-    if all(isinstance(plan, Item) for plan in plans):
+    plans = [one.plan for one in alternatives]
+    texts = [_decisions(problem, plan).first for plan in plans]
+    names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
+    for alike in _groups(names):
+        if all(does.in_time or does.missing for does in (_decisions(problem, plans[i]) for i in alike)):
+            for i, more in _differing(problem, {i: alternatives[i] for i in alike}).items():
+                room = max(NAME // 3, 2 * NAME - len(more))  # what differs is read to its end
+                names[i] = _named(problem, plans[i], f"{clipped(texts[i], room)}{more}")
+    for alike in _groups(names):
+        if len(alike) == 2:
+            one, other = (alternatives[i] for i in alike)
+            for i, name in zip(alike, _by_value(problem, one, other, names[alike[0]]), strict=True):
+                names[i] = name
+    if len(plans) == 2 and all(isinstance(plan, Item) for plan in plans):
         names = _shortest_lists(names)
-    return clipped(names[0], 2 * NAME), clipped(names[1], 2 * NAME)
+    return tuple(clipped(name, 2 * NAME) for name in names)
+
+
+def _groups(names: Sequence[str]) -> list[list[int]]:
+    """Return the places of those that have the same name, where there are several."""
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        places.setdefault(name, []).append(i)
+    return [group for group in places.values() if len(group) > 1]
 
 
 def _main(plan: Plan) -> tuple[float, Plan]:
@@ -199,19 +224,47 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
     return f"{text}, with a chance of {chance(share)}{otherwise}"
 
 
-def _differing(problem: Presentable, one: Alternative, other: Alternative) -> list[str]:
-    """Return names that tell two policies apart which begin with the same decision."""
+def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[int, str]:
+    """Return how the names of policies go on that begin with the same decision: with the decisions they differ in."""
+    pairs = (_difference(problem, one, other) for one, other in combinations(plans.values(), 2))
+    pair = next((found for found in pairs if found is not None), None)
+    if pair is None:
+        return dict.fromkeys(plans, "")
+    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
+    said: dict[str, dict[int, Alternative]] = {}
+    for i, plan in plans.items():
+        there = _decided_at(problem, plan.plan, pair[0])
+        if there is None:  # it never gets there
+            more = ""
+        elif min(pair[0].probability, pair[1].probability) > 1 - ROUNDING:
+            more = f", then {one_line(there.action)}"
+        else:
+            more = f"; {where}: {one_line(there.action)}"
+        said.setdefault(more, {})[i] = plan
+    return {
+        i: f"{more}{end}"
+        for more, alike in said.items()
+        for i, end in (_differing(problem, alike) if 1 < len(alike) < len(plans) else dict.fromkeys(alike, "")).items()
+    }
+
+
+def _decided_at(problem: Presentable, plan: Plan, situation: Situation) -> Situation | None:
+    """Return the same situation with what a policy decides there; None where it never gets there."""
+    known, key = _decisions(problem, plan), (situation.step, situation.state)
+    if key not in known.at and known.missing:
+        known = _Decisions.of(_all_decisions(problem, plan))
+    return known.at.get(key)
+
+
+def _difference(problem: Presentable, one: Alternative, other: Alternative) -> tuple[Situation, Situation] | None:
+    """Return the likeliest situation in which two policies decide differently."""
     known = _decisions(problem, one.plan), _decisions(problem, other.plan)
     pair = _likeliest_difference(*known)
     missing = max(known[0].missing, known[1].missing)
     if missing and (pair is None or round(min(pair[0].probability, pair[1].probability), 9) <= round(missing, 9)):
         # One that is not among the likeliest may be as likely.
         pair = _likeliest_difference(*(_Decisions.of(_all_decisions(problem, each.plan)) for each in (one, other)))
-    if pair is None:
-        return [known[0].first, known[1].first]
-    sure = min(pair[0].probability, pair[1].probability) > 1 - ROUNDING
-    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
-    return [one_line(side.action) if sure else f"{where}: {one_line(side.action)}" for side in pair]
+    return pair
 
 
 def _likeliest_difference(one: _Decisions, other: _Decisions) -> tuple[Situation, Situation] | None:

@@ -12,7 +12,7 @@ from tradeoff.interview import Interview
 from tradeoff.model import Alternative, Item, Vector
 from tradeoff.presentation.cards import amounts, changes
 from tradeoff.presentation.numbers import chance, counted, percent
-from tradeoff.presentation.plans import plan_name, plan_names
+from tradeoff.presentation.plans import plan_names, recommended_name
 from tradeoff.presentation.sentences import listed
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -93,9 +93,7 @@ def loss_words(loss: float, ranked: Ranking) -> str:
 def ranked_names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:
     """Return what the alternatives of a ranking are called: items by their names, plans by how they differ from the first."""
     # What is recommended is called as in the sentence that recommends it: as it differs from its runner-up.
-    found = [
-        plan_names(problem, *alternatives[:2])[0] if len(alternatives) > 1 else plan_name(problem, alternatives[0])
-    ]
+    found = [recommended_name(problem, alternatives[0], alternatives[1] if len(alternatives) > 1 else None)]
     found += [plan_names(problem, alternatives[0], other)[1] for other in alternatives[1:]]
     seen: dict[str, int] = {}
     for place, name in enumerate(found):

@@ -17,7 +17,7 @@ from tradeoff.presentation.certainty import certificate_while_asking as certific
 from tradeoff.presentation.linearity import linear_words
 from tradeoff.presentation.menus import choice_words, listed, said_words
 from tradeoff.presentation.numbers import amount_pair, percent
-from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names
+from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names, recommended_name
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -85,9 +85,8 @@ def result(problem: Presentable, recommendation: Recommendation, lottery: Lotter
 
 
 def _called(problem: Presentable, recommendation: Recommendation) -> str:
-    """Return what the recommended plan is called beside the runner-up, in quotation marks."""
-    found, other = recommendation.alternative, recommendation.runner_up
-    return f"“{plan_name(problem, found) if other is None else plan_names(problem, found, other)[0]}”"
+    """Return what the recommended plan is called, in quotation marks."""
+    return f"“{recommended_name(problem, recommendation.alternative, recommendation.runner_up)}”"
 
 
 def _left_open(recommendation: Recommendation) -> str:
@@ -201,12 +200,12 @@ class WhatIf:
     stops: list[Stop]
 
 
-def what_ifs(problem: Presentable, found: Alternative, tried: Sequence[Change]) -> list[WhatIf]:
-    """Return what would be recommended instead of ``found``, for each objective that can be changed.
+def what_ifs(problem: Presentable, recommendation: Recommendation, tried: Sequence[Change]) -> list[WhatIf]:
+    """Return what would be recommended instead, for each objective that can be changed.
 
     ``tried`` is what ``sensitivity.what_if`` returns.
     """
-    made = []
+    found, made = recommendation.alternative, []
     for change, matters in zip(tried, problem.matters, strict=True):
         if not matters:
             continue
@@ -214,8 +213,9 @@ def what_ifs(problem: Presentable, found: Alternative, tried: Sequence[Change]) 
         for stop in change.stops:
             low, high = percent(stop.low), percent(stop.high)
             # Finding out what a policy decides takes long, and its averages say enough here.
-            known = stop is change.stops[0] or not problem.has_paths
-            plan = f"“{plan_name(problem, stop.alternative)}”" if known else "a plan with these averages"
+            plan = "a plan with these averages" if problem.has_paths else f"“{plan_name(problem, stop.alternative)}”"
+            if stop is change.stops[0]:
+                plan = _called(problem, recommendation)
             rows = zip(amounts(problem, stop.alternative), changes(problem, found, stop.alternative), strict=True)
             stops.append(Stop(low if low == high else f"{low} to {high}", plan, [ChangedRow(*row) for row in rows]))
         made.append(WhatIf(one_line(change.objective.name), stops))

@@ -14,6 +14,7 @@ from tradeoff.representation.process import Following, Int, Paths, Process, bran
 ENUMERATED = 4_000  # distinct (state, outcome so far) pairs up to which a plan is enumerated
 ROLLOUTS = 4_000  # otherwise; a frequency is then off by more than 1.6 points at most 1 time in 20
 SWEPT = 500_000  # branches up to which the least and the greatest outcome are computed
+MARKED = 32  # numbers are told apart by marking a table of up to this many times their count, else by sorting them
 MERGED = 2.0**-40  # relative to the largest outcome: sums that differ by less are the same sum in another order
 
 Parts = Sequence[tuple[float, Following | None]]  # a mixture: shares and policies; None is the reference
@@ -152,30 +153,43 @@ def _counts(shares: Sequence[float], count: int) -> list[int]:
 def draw(process: Process, following: Following, count: int, seed: int = 0) -> Paths:
     """Return ``count`` independent paths of a policy, the same ones for the same seed."""
     random = np.random.default_rng(seed)
-    states = np.full((count, process.horizon + 1), -1, dtype=np.int64)
-    choices, branches = np.full((2, count, process.horizon), -1, dtype=np.int64)
+    states = np.full((process.horizon + 1, count), -1, dtype=np.int64)
+    choices, branches = np.full((2, process.horizon, count), -1, dtype=np.int64)
     returns = np.zeros((count, len(process.objectives)))
     begin = np.flatnonzero(process.start > 0)
-    states[:, 0] = random.choice(begin, size=count, p=process.start[begin] / process.start[begin].sum())
+    states[0] = random.choice(begin, size=count, p=process.start[begin] / process.start[begin].sum())
     for step in range(process.horizon):
-        here, which = np.unique(states[:, step], return_inverse=True)
+        here, which = _distinct(states[step], len(process.start))
         row, choice, share = following.options(step, here)
         options = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(here)))])
-        going = np.diff(options)[which] > 0
-        states[:, step + 1] = states[:, step]
+        states[step + 1] = states[step]
         if not len(row):
             continue
+        possible = np.diff(options) > 0
+        going = slice(None) if possible.all() else possible[which]
         chosen = choice[_picked(options, share, which[going], random)]
         layer = process.layer(step)
-        each, which_choice = np.unique(chosen, return_inverse=True)
+        each, which_choice = _distinct(chosen, len(layer.action))
         begins, ends = layer.choice_ptr[each], layer.choice_ptr[each + 1]
         _, branch = segments(begins, ends)
         bounds = np.concatenate([[0], np.cumsum(ends - begins)])
         taken = branch[_picked(bounds, layer.prob[branch], which_choice, random)]
-        choices[going, step], branches[going, step] = chosen, taken
+        choices[step, going], branches[step, going] = chosen, taken
         returns[going] += branch_rewards(layer, chosen, taken)
-        states[going, step + 1] = layer.target[taken]
-    return Paths(states, choices, branches, np.full(count, 1 / count), returns)
+        states[step + 1, going] = layer.target[taken]
+    return Paths(states.T, choices.T, branches.T, np.full(count, 1 / count), returns)
+
+
+def _distinct(numbers: Int, below: int) -> tuple[Int, Int]:
+    """Return the distinct numbers, all of them ``below`` this, in order, and which of them each number is."""
+    if below > MARKED * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    seen = np.zeros(below, dtype=bool)
+    seen[numbers] = True
+    found = np.flatnonzero(seen)
+    place = np.empty(below, dtype=np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[numbers]
 
 
 def segments(begins: NDArray[np.integer[Any]], ends: NDArray[np.integer[Any]]) -> tuple[Int, Int]:
@@ -195,9 +209,10 @@ def _picked(bounds: Int, chance: Vector, segment: Int, random: np.random.Generat
     if np.diff(bounds).max() <= 1:  # nothing to choose from
         return bounds[segment]
     possible = np.flatnonzero(chance > 0)
-    reached = np.cumsum(chance[possible])
-    first, last = np.searchsorted(possible, bounds[segment]), np.searchsorted(possible, bounds[segment + 1])
-    base = np.where(first > 0, reached[first - 1], 0.0)
-    wanted = base + random.random(len(segment)) * (reached[last - 1] - base)
-    found: Int = possible[np.clip(np.searchsorted(reached, wanted, side="right"), first, last - 1)]
+    reached = np.concatenate([[0.0], np.cumsum(chance[possible])])
+    border = np.searchsorted(possible, bounds)
+    base, length = reached[border[:-1]], np.diff(reached[border])
+    wanted = base[segment] + random.random(len(segment)) * length[segment]
+    at = np.searchsorted(reached[1:], wanted, side="right")
+    found: Int = possible[np.clip(at, border[segment], border[segment + 1] - 1)]
     return found

@@ -124,6 +124,12 @@ class Session:
             return MenuPrompt(found.question, found.order, turn=self.turn)
         return None if found is None else Prompt(found.question, found.left, found.again, turn=self.turn)
 
+    def work_out(self) -> Prompt | MenuPrompt | None:
+        """Return the question to be answered now, once it and the recommendation are computed; nothing is logged."""
+        found = self.next()
+        _ = self.recommendation
+        return found
+
     def _due(self) -> CheckKind | None:
         """Return the check that is due now, if any."""
         if not self.checks:

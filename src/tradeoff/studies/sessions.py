@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,6 +58,7 @@ class Sessions:
         self.begins_with = problem  # what new interviews are about: the problem, or a coverage of it
         self.compiling = ""  # what is to be said of that
         self._problems = {problem.fingerprint: problem}  # what interviews may be about
+        self._opened: set[str] = set()  # those of which the first question is known
         self.queue = queue or ComputeQueue()
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
@@ -72,12 +73,13 @@ class Sessions:
         return self._new(None, ask=False)
 
     def _new(self, caller: Hashable, *, ask: bool) -> str:
-        token, settings = new_token(), self.study.interview_settings()
-        with self.queue.slot(caller or token):
-            problem = self.begins_with
+        token, settings, problem = new_token(), self.study.interview_settings(), self.begins_with
+        # The first question is the same for everybody, and computed for the first of them.
+        with nullcontext() if problem.fingerprint in self._opened else self.queue.slot(caller or token):
             session = Session.begin(problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
             if ask:
                 session.ask()
+                self._opened.add(problem.fingerprint)
         self.store.create(self.study.name, token, session.events)
         entry = self._entry(token)
         session.interview.thinking = lambda: self.queue.slot(caller or token)

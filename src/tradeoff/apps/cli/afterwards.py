@@ -147,7 +147,7 @@ def why_not_lines(problem: Presentable, interview: Interview, found: WhyNot, wid
 def what_if_block(problem: Presentable, interview: Interview, width: int) -> Group:
     """Return what would be recommended if one thing mattered more, for each."""
     recommendation = interview.recommendation
-    changed = what_ifs(problem, recommendation.alternative, what_if(problem, recommendation))
+    changed = what_ifs(problem, recommendation, what_if(problem, recommendation))
     parts: list[RenderableType] = []
     for change in changed:
         name = one_line(change.name)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeoff.apps.cli.missing import ProblemName
+
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
@@ -113,7 +115,7 @@ def written(name: str, value: str) -> str:
 def problem_argument(command: Command) -> Command:
     """Add the argument PROBLEM and the options of its source to a command, which receives them as ``source``."""
 
-    @click.argument("problem")
+    @click.argument("problem", type=ProblemName())
     @click.option(
         "--objectives",
         metavar="NAME:min,NAME:max",

@@ -44,7 +44,6 @@ class Decision:
     refused: str  # why what was asked about is not known; ""
     picture: Picture | None
     weighing: Weighing | None
-    shared: str = ""  # the address of the shared result
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def ranking_for(problem: Presentable, interview: Interview) -> Ranking:
     return _known_of(problem, interview).ranked
 
 
-def decision(problem: Presentable, interview: Interview, query: Mapping[str, str], shared: str = "") -> Decision:
+def decision(problem: Presentable, interview: Interview, query: Mapping[str, str]) -> Decision:
     """Return the part of a result page; ``query`` says what is asked about and what is tried.
 
     ``why`` is a name, ``w0``, ``w1``, ... are weights and ``l0``, ``l1``, ... limits of the objectives that can be changed,
@@ -130,7 +129,6 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
             _limits(problem, query),
             _wanted(query),
         ),
-        shared=shared,
     )
 
 

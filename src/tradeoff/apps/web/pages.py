@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
+import numpy as np
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -15,11 +16,12 @@ from starlette.routing import Route
 
 from tradeoff.apps.web import threads, views
 from tradeoff.apps.web.decision import decision
+from tradeoff.apps.web.rendering import render_cache
 from tradeoff.apps.web.threads import aside, visit
 from tradeoff.errors import ArgumentError
 from tradeoff.log import SAID, Asked, CheckShown, MenuAsked, Reply, write_log
 from tradeoff.menus import STRENGTHS, Choice, Strength, graded
-from tradeoff.model import Answer
+from tradeoff.model import Alternative, Answer
 from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
@@ -69,6 +71,12 @@ async def question(request: Request) -> Response:
 
 
 def _question_page(sessions: Sessions, token: str, session: Session, notice: str) -> str | None:
+    if not _drawn(sessions, session):
+        # One turn in the queue for all of it; nothing is left to compute after this.
+        with session.interview.thinking():
+            due = session.work_out()
+            if due is not None:
+                views.draw(session.problem, due, _picture(sessions))
     asked = session.ask()
     if asked is None:
         return None
@@ -82,11 +90,11 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
         "notice": notice,
         "strengths": session.state.strengths,
     }
-    with contextlib.nullcontext() if _drawn(sessions, session) else session.interview.thinking():
-        if isinstance(asked, MenuPrompt):
-            return views.render("menu.html", **views.menu_view(session.problem, asked, **known))
-        view = views.question_view(session.problem, asked.a, asked.b, again=asked.again, **known)
-    return views.render("question.html", **view)
+    if isinstance(asked, MenuPrompt):
+        return views.render("menu.html", **views.menu_view(session.problem, asked, **known))
+    return views.render(
+        "question.html", **views.question_view(session.problem, asked.a, asked.b, again=asked.again, **known)
+    )
 
 
 def _drawn(sessions: Sessions, session: Session) -> bool:
@@ -177,6 +185,7 @@ async def result(request: Request) -> Response:
             sessions,
             token,
             lambda session: _result_page(sessions, token, session, notice, query, shared),
+            quick=lambda session: not query and _result_known(session),
             caller=request.scope.get("visitor"),
             long=True,
         )
@@ -187,23 +196,52 @@ def _result_page(
     sessions: Sessions, token: str, session: Session, notice: str, query: Mapping[str, str], shared: str
 ) -> str:
     session.ask()
-    found, history = session.recommendation, session.history()
-    resolved = found.complete  # a strategy that allows for slips has dealt with contradictions
-    conflicts = [] if resolved else [number for number, _, _ in session.interview.conflicts()]
-    drawn = views.result_drawn_before(session.problem, found)
-    with contextlib.nullcontext() if drawn else session.interview.thinking():
+    problem, found = session.problem, session.recommendation
+    cache, key = render_cache(problem), _result_key(session)
+
+    def make() -> views.ResultBody:
+        told = decision(problem, session.interview, query)
+        return views.result_body(problem, found, finished=session.finished, picture=_picture(sessions), decision=told)
+
+    with contextlib.nullcontext() if not query and cache.has(key) else session.interview.thinking():
         view = views.result_view(
-            session.problem,
+            problem,
             found,
+            make() if query else cache.once(key, make),
             finished=session.finished,
             links=_links(sessions, token),
-            answers=[as_shown(*given) for given in history],
-            conflicts=conflicts,
+            answers=[as_shown(*given) for given in session.history()],
+            conflicts=_conflicts(session),
             texts=sessions.study.texts,
             notice=notice,
-            decision=decision(session.problem, session.interview, query, shared),
+            shared=shared,
         )
     return views.render("result.html", **view)
+
+
+def _conflicts(session: Session) -> list[int]:
+    """Return the numbers of the answers that contradict each other."""
+    if session.recommendation.complete:  # a strategy that allows for slips has dealt with contradictions
+        return []
+    return [number for number, _, _ in session.interview.conflicts()]
+
+
+def _result_key(session: Session) -> Hashable:
+    """Return all that the body of a result page depends on, unless something is asked about it."""
+    told = tuple((number, question.key, repr(reply)) for number, question, reply in session.interview.answers)
+    return "result", told, tuple(map(_content, vars(session.recommendation).values())), session.finished
+
+
+def _content(value: Any) -> Hashable:
+    """Return a part of a recommendation in a form that is equal for equal parts."""
+    if isinstance(value, Alternative):
+        return value.value.tobytes(), value.plan
+    return value.tobytes() if isinstance(value, np.ndarray) else value
+
+
+def _result_known(session: Session) -> bool:
+    """Return whether somebody with the same answers has seen the result."""
+    return session.ready and render_cache(session.problem).has(_result_key(session))
 
 
 async def own_log(request: Request) -> Response:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import jinja2
 import numpy as np
-from markupsafe import Markup
 
 from tradeoff.model import Alternative, Lottery, Plan, Recommendation
 from tradeoff.presentation import svg
@@ -27,9 +26,12 @@ from tradeoff.presentation.text import LONGEST, clipped
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, what_if
 
+Part = TypeVar("Part", bound=Sized)
+
 STATIC = (Path(__file__).resolve().parent / "static", svg.STATIC)
 
-PROBLEMS, KEPT = 16, 2048  # problems, and parts of pages of each, that are kept
+PROBLEMS, KEPT = 16, 2048  # problems, and lotteries of each, that are kept
+KEPT_TEXT = 64 << 20  # characters of parts of pages that are kept of each problem
 STEPS = 7  # of a path that are told at once; the middle of a longer one unfolds
 FRAMES = 8  # pictures of a path
 
@@ -98,25 +100,27 @@ class RenderCache:
         self.map_defs = None if self.layout is None else svg.map_defs(self.layout)
         self._lottery = lru_cache(KEPT)(self._shown)
         self._changes = lru_cache(64)(self._tried)
-        self._pages: OrderedDict[Hashable, Markup] = OrderedDict()
+        self._pages: OrderedDict[Hashable, Sized] = OrderedDict()
+        self._size = 0
         self._lock = threading.Lock()
 
     def has(self, key: Hashable) -> bool:
         """Return whether a part of a page was made before."""
         return key in self._pages
 
-    def once(self, key: Hashable, make: Callable[[], Markup]) -> Markup:
+    def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
         """Return a part of a page that was made before, or make it now."""
         with self._lock:
-            found = self._pages.get(key)
-            if found is not None:
+            known = cast("Part | None", self._pages.get(key))
+            if known is not None:
                 self._pages.move_to_end(key)
-                return found
+                return known
         found = make()
         with self._lock:
+            self._size += len(found) - len(self._pages.pop(key, ""))
             self._pages[key] = found
-            while len(self._pages) > KEPT:
-                self._pages.popitem(last=False)
+            while self._size > KEPT_TEXT and len(self._pages) > 1:
+                self._size -= len(self._pages.popitem(last=False)[1])
         return found
 
     def lottery(self, alternative: Alternative) -> Lottery:

@@ -17,7 +17,7 @@ from tradeoff.model import Alternative, Recommendation
 from tradeoff.presentation import sentences
 from tradeoff.presentation.cards import pair
 from tradeoff.presentation.menus import how_it_works, menu_table, question_words, welcome
-from tradeoff.presentation.plans import plan_name
+from tradeoff.presentation.plans import names_beside
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
 from tradeoff.presentation.result import (
     AnyGiven,
@@ -30,7 +30,8 @@ from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 
 __all__ = [
-    "Links", "admin_view", "environment", "menu_view", "message_view", "question_view", "render", "result_view", "start_view",
+    "Links", "admin_view", "environment", "menu_view", "message_view", "question_view", "render", "result_body", "result_view",
+    "start_view",
 ]  # fmt: skip
 
 Picture = Callable[[str], str]
@@ -126,7 +127,7 @@ def menu_view(
         "turn": turn,
         "both": asks == "best-worst",
         "count": len(alternatives),
-        "names": [clipped(plan_name(problem, one)) for one in alternatives],
+        "names": [clipped(name) for name in names_beside(problem, alternatives)],
         "table": _menu(render_cache(problem), alternatives, asks, links.picture),
         "certificate": certificate_while_asking(recommendation),
         "links": links,
@@ -171,6 +172,14 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
     return left.value.tobytes(), left.plan, right.value.tobytes(), right.plan, picture is not None
 
 
+def draw(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> None:
+    """Draw a question, so that it can be shown without drawing anything."""
+    if isinstance(shown, ShownMenu):
+        _menu(render_cache(problem), shown.alternatives, shown.question.asks, picture)
+    else:
+        _pair(render_cache(problem), shown.a, shown.b, picture)
+
+
 def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> bool:
     """Return whether a question can be shown without drawing anything."""
     if isinstance(shown, ShownMenu):
@@ -181,9 +190,48 @@ def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Pictur
 # --- the result ------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ResultBody:
+    """The part of a result page that is the same for everybody with the same answers."""
+
+    heading: str
+    sentence: str
+    counted: str
+    sections: Markup
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+
+def result_body(
+    problem: Presentable,
+    recommendation: Recommendation,
+    *,
+    finished: bool,
+    picture: Picture | None = None,
+    decision: Decision | None = None,
+) -> ResultBody:
+    """Return the plan, what matters, the ranking, what would change, and how sure all this is."""
+    cache = render_cache(problem)
+    found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
+    changes = cache.changes(recommendation) if recommendation.questions else ()
+    sections = render(
+        "result_body.html",
+        result=found,
+        drawings=cache.drawings(found.card),
+        importance=sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
+        what_ifs=what_ifs(problem, recommendation, changes) if changes else [],
+        map_defs=cache.map_defs,
+        picture=picture,
+        decision=decision,
+    )
+    return ResultBody(found.heading, found.sentence, found.counted, Markup(sections))  # the template escapes everything
+
+
 def result_view(
     problem: Presentable,
     recommendation: Recommendation,
+    body: ResultBody,
     *,
     finished: bool,
     links: Links,
@@ -191,39 +239,24 @@ def result_view(
     conflicts: Sequence[int],
     texts: Mapping[str, str],
     notice: str = "",
-    decision: Decision | None = None,
+    shared: str = "",
 ) -> dict[str, Any]:
-    """Return the values of result.html; ``conflicts`` are the numbers of answers that contradict each other."""
-    cache = render_cache(problem)
-    found = result(problem, recommendation, cache.lottery(recommendation.alternative), finished)
-    changes = cache.changes(recommendation) if recommendation.questions else ()
-    cache.once(_result_key(recommendation), Markup)
+    """Return the values of result.html: ``conflicts`` are the numbers of answers that contradict each other, ``shared`` is the
+    address at which others see the result.
+    """
     return {
         "title": _title(problem, texts),
         "notice": one_line(notice),
-        "result": found,
-        "drawings": cache.drawings(found.card),
-        "importance": sorted(found.importance, key=lambda row: (not row.matters, -row.share)),
-        "what_ifs": what_ifs(problem, recommendation.alternative, changes) if changes else [],
+        "body": body,
         "answers": answer_lines(problem, answers, conflicts=conflicts, doubtful=recommendation.doubtful),
         "contradiction": sentences.contradiction(len(conflicts)),
         "doubtful": sentences.DOUBTFUL,
         "finished": finished,
         "thanks": paragraphs(_text(texts, "thanks")) if finished else [],
         "notes": notes(problem),
-        "map_defs": cache.map_defs,
         "links": links,
-        "decision": decision,
+        "shared": shared,
     }
-
-
-def _result_key(recommendation: Recommendation) -> Hashable:
-    return "result", recommendation.alternative.value.tobytes(), recommendation.weights.tobytes()
-
-
-def result_drawn_before(problem: Presentable, recommendation: Recommendation) -> bool:
-    """Return whether a result can be shown without computing anything."""
-    return render_cache(problem).has(_result_key(recommendation))
 
 
 # --- other pages -----------------------------------------------------------------------------------------------------
