@@ -8,6 +8,7 @@ while and send the form; each one who finishes is followed by a new one. The rea
     python benchmarks/serve.py --store postgresql     the same with two workers
     python benchmarks/serve.py --random               everybody goes another way; the server compiles in the background
     python benchmarks/serve.py --random --no-compile  the same without
+    python benchmarks/serve.py --alone 400            CPU milliseconds per request, without HTTP, people one after the other
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -33,6 +35,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tradeoff
 from tradeoff import MDP
 from tradeoff.stores import open_store
+from tradeoff.studies import Session
+
+Result = TypeVar("Result")
 
 PLENTY, REACH = 2, 4.0  # rich locations per good, and how far each reaches
 TARGET = 300.0  # milliseconds, for 95% of the requests
@@ -264,6 +269,58 @@ def served(
         print("\n".join(complaints[:10]), file=sys.stderr)
 
 
+def alone(problem: MDP, people: int, strategy: str, compiled: bool) -> Iterator[str]:
+    """Yield what requests cost, in CPU milliseconds on one thread, as more and more people have come before."""
+    from tradeoff.apps.web import pages
+    from tradeoff.stores.memory import InMemoryStore
+    from tradeoff.studies import Sessions, Study
+
+    problem.threads = 1
+    asked = tradeoff.cover(problem, tolerance=0.1 * PRECISION) if compiled else problem
+    study = Study.of(asked, "crowd", strategy=strategy, checks=False)
+    sessions = Sessions(study, asked, InMemoryStore())
+    pages.warm_up(study, asked)
+    scale = {o.name: float(s) for o, s in zip(asked.objectives, asked.scale, strict=True)}
+    spent: dict[str, list[float]] = {"answer": [], "page": [], "result": []}
+
+    def timed(kind: str, token: str, work: Callable[[Session], Result]) -> Result:
+        begin = time.process_time()
+        result = sessions.do(token, work)
+        spent[kind].append(time.process_time() - begin)
+        return result
+
+    def take_part(seed: int) -> None:
+        person, token = Person(("", 0), scale, 0.0, seed), sessions.open()
+        while (
+            page := timed("page", token, lambda session: pages._question_page(sessions, token, session, ""))
+        ) is not None:
+            found = TURN.search(page)
+            assert found is not None
+            turn, said = int(found[1]), {"answer": person.answer(page)}
+            timed("answer", token, lambda session, turn=turn, said=said: tell(session, turn, said))  # type: ignore[misc]
+        timed("result", token, lambda session: pages._result_page(sessions, token, session, "", {}, ""))
+
+    def tell(session: Session, turn: int, said: dict[str, str]) -> None:
+        session.tell(turn, pages._reply(session.shown(turn), said))
+        session.ask_if_known()
+
+    yield "| people | answers each | an answer and the next page | a page that most have seen | a result | all of a person |"
+    yield "|---|---|---|---|---|---|"
+    for first, last in zip([0, 25, 100, 200, 400, 800], [25, 100, 200, 400, 800, 1600], strict=True):
+        if last > people:
+            break
+        for kind in spent:
+            del spent[kind][:]
+        for seed in range(first, last):
+            take_part(seed)
+        count, total = len(spent["answer"]), {kind: 1e3 * sum(found) for kind, found in spent.items()}
+        yield (
+            f"| {first + 1}-{last} | {count / (last - first):.1f} | {(total['answer'] + total['page']) / count:.1f} | "
+            f"{1e3 * float(np.median(spent['page'])):.1f} | {total['result'] / (last - first):.1f} | "
+            f"{sum(total.values()) / (last - first):.0f} |"
+        )
+
+
 def milliseconds(seconds: Sequence[float]) -> str:
     """Return the median, the 95% and 99% quantiles, and the maximum in milliseconds."""
     if not seconds:
@@ -295,7 +352,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--random", action="store_true", help="random successors: people share as little as possible")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, help="as of tradeoff serve")
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="before the first person comes")
+    parser.add_argument("--alone", type=int, metavar="PEOPLE", help="CPU time without HTTP, one person after the other")
     given = parser.parse_args(arguments)
+    if given.alone:
+        make = random_successors if given.random else field_trip
+        problem = make(given.states, given.objectives, given.horizon)
+        for line in alone(problem, given.alone, given.strategy, given.compile is not False):
+            print(line, flush=True)
+        return
     more = () if given.compile is None else ("--compile" if given.compile else "--no-compile",)
     workers = given.workers or (2 if given.store == "postgresql" else 1)
     make = random_successors if given.random else field_trip

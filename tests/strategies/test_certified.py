@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +26,11 @@ from tradeoff import (
     load,
 )
 from tradeoff.strategies.cache import cache_of
+from tradeoff.strategies.choosing import ANSWERS
+from tradeoff.strategies.consistency import ConsistentSet
+from tradeoff.strategies.elicitation import State
+from tradeoff.strategies.polytope import half_spaces
+from tradeoff.strategies.proving import _said
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -224,3 +232,14 @@ def test_bad_targets_are_named() -> None:
     for target in (0, 1, -0.1, float("nan")):
         with pytest.raises(ArgumentError, match="the target is"):
             Interview(load("dependent"), "certified", target=target)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8))
+def test_what_many_pairs_say_is_written_down_as_for_each_alone(seed: int, d: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    differences = rng.normal(size=(count, d)) * 10.0 ** rng.integers(-8, 3, (count, 1)) * rng.integers(0, 2, (count, 1))
+    consistent = ConsistentSet.everything(d, 100)
+    found = _said(cast(State, SimpleNamespace(consistent=consistent)), differences)
+    for difference, rows in zip(differences, found, strict=True):
+        for answer, row in zip(ANSWERS, rows, strict=True):
+            assert row.tobytes() == consistent.listed.scaled(half_spaces(difference, answer.sign)).tobytes()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff
@@ -12,8 +14,9 @@ from tests.strategies.people import random_catalogue
 from tradeoff.menus import Choice, Menu, Statement, comparisons
 from tradeoff.model import Answer, Question
 from tradeoff.people import Taste
+from tradeoff.strategies import doubt
 from tradeoff.strategies.doubt import Doubt, Rival, Sides, at_worst, most_of, sides_of
-from tradeoff.strategies.sampling import PEOPLE, Dirichlets, _particles, log_likelihood
+from tradeoff.strategies.sampling import PEOPLE, Answering, Dirichlets, _particles, log_likelihood
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -34,11 +37,31 @@ def test_the_quantile_of_both_tastes_is_that_of_all_of_them_together(
     """Brute force: everybody is listed as often as their share says."""
     rng = np.random.default_rng(seed)
     mine, theirs = rng.random(linear).round(1), rng.random(other).round(1)
-    doubt = Doubt(fourths / 4, theirs, np.zeros(other, dtype=bool))
+    both = Doubt(fourths / 4, theirs, np.zeros(other, dtype=bool))
     everybody = np.sort(np.concatenate([np.repeat(mine, (4 - fourths) * other), np.repeat(theirs, fourths * linear)]))
     at = max(int(np.ceil(sure * len(everybody) - 1e-6)), 1) - 1
-    assert doubt.quantile(mine, sure) == everybody[at]
-    assert doubt.mean(mine, theirs) == pytest.approx(everybody.mean())
+    assert both.quantile(mine, sure) == everybody[at]
+    assert both.mean(mine, theirs) == pytest.approx(everybody.mean())
+
+
+@settings(max_examples=25)
+@given(seeds, st.integers(1, 6), st.integers(1, 12), st.booleans())
+def test_rough_densities_move_them_to_the_same_bits(seed: int, d: int, count: int, exact: bool) -> None:
+    """The plain reference works every density out to the last digit."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.random((2, count, d))
+    plain, kinds = rng.random(count) < 0.2, rng.choice([-1, 0, 1, 2], count)
+    shares, most = rng.choice([1.0, 0.6], count), rng.uniform(0.5, 1.0, d)
+    answering = Answering(lapse=(1e-6, 1e-6)) if exact else PEOPLE
+    found = []
+    for close in (doubt.CLOSE, np.inf):
+        rival = Rival.before_answers(d, answering, seed=seed)
+        with patch.object(doubt, "CLOSE", close):
+            for some in sorted({(count + 1) // 2, count}):
+                sides = Sides(first[:some], second[:some], plain[:some])
+                rival = rival.given(sides, kinds[:some], shares[:some], 1, 0.0, most)
+        found.append([rival.logs.tobytes(), rival.traits.tobytes(), rival.log_odds])
+    assert found[0] == found[1]
 
 
 def test_how_likely_the_answers_are_with_them_agrees_with_a_large_sample() -> None:

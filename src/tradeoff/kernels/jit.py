@@ -29,6 +29,9 @@ R = TypeVar("R")
 HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 helper: Decorator = njit(**HELPER)
 inlined: Decorator = njit(inline="always")
+# So are small helpers of innermost loops, and those with very many arguments, which would take longer to pass than to use; but
+# by LLVM, after everything else.
+folded: Decorator = njit(forceinline=True, **HELPER)
 
 
 @cache

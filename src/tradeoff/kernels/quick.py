@@ -13,7 +13,7 @@ from numba import float64, int64
 from numba.extending import intrinsic
 
 from tradeoff.kernels.density import GRADED, LAPSE, NOISE
-from tradeoff.kernels.jit import helper
+from tradeoff.kernels.jit import folded
 
 CLOSE = 1e-6  # densities whose ratio is this close to 1 are compared to the last digit,
 TOO_CLOSE = 1e-2  # and all are if rounding could change their ratio by this much
@@ -45,7 +45,7 @@ bits_of: Any = intrinsic(_bits_of)
 number_of: Any = intrinsic(_number_of)
 
 
-@helper
+@folded
 def exponential(x: Any) -> Any:
     """Return exp(x) to 14 digits, for -700 <= x <= 700; without branches, so that a loop takes several at once."""
     shifted = x * LOG2_E + SHIFT
@@ -61,7 +61,7 @@ def exponential(x: Any) -> Any:
     return value * number_of((bits_of(shifted) + 1023) << 52)
 
 
-@helper
+@folded
 def logarithm(x: Any) -> Any:
     """Return log(x) to 14 digits, for a normal number x > 0."""
     bits = bits_of(x)
@@ -78,7 +78,7 @@ def logarithm(x: Any) -> Any:
     return (n + 0.5) * LN_2 + 2.0 * f * series
 
 
-@helper
+@folded
 def doubt(differences: Any, kinds: Any, shares: Any, low: Any) -> Any:
     """Return how close to 1 the ratio of two densities must be before their last digits count; 0 if they always do.
 
@@ -96,7 +96,7 @@ def doubt(differences: Any, kinds: Any, shares: Any, low: Any) -> Any:
     return close if close < TOO_CLOSE else 0.0
 
 
-@helper
+@folded
 def exponents(powers: Any, even: Any) -> Any:
     """Put the power of the product of all weights in each part of the prior into ``even``; return whether each has just one."""
     for c in range(powers.shape[0]):
@@ -107,7 +107,7 @@ def exponents(powers: Any, even: Any) -> Any:
     return True
 
 
-@helper
+@folded
 def quick_prior(w: Any, coefficients: Any, powers: Any, even: Any, symmetric: Any) -> Any:
     """Return the prior density of these weights, as ``density.prior`` returns its logarithm."""
     total = 0.0
@@ -127,7 +127,7 @@ def quick_prior(w: Any, coefficients: Any, powers: Any, even: Any, symmetric: An
     return total
 
 
-@helper
+@folded
 def table_of(kinds: Any, partner: Any) -> Any:
     """Return a table for ``put``: a column for each comparison, and another for each that has two ends (``partner``)."""
     count = kinds.shape[0]
@@ -145,7 +145,7 @@ def table_of(kinds: Any, partner: Any) -> Any:
     return table
 
 
-@helper
+@folded
 def put(table: Any, slack: Any, slope: Any, kinds: Any, partner: Any) -> None:
     """Put margins along a line into the table, each towards what was said."""
     for q in range(kinds.shape[0]):
@@ -156,7 +156,7 @@ def put(table: Any, slack: Any, slope: Any, kinds: Any, partner: Any) -> None:
             table[SLACK, partner[q]], table[SLOPE, partner[q]] = slack[q], slope[q]
 
 
-@helper
+@folded
 def feel(table: Any, t: Any, since: Any, precision: Any, noise: Any) -> None:
     """Work out how likely each margin is felt to be beyond its end, ``t`` along the line."""
     steep = 1.0 / noise
@@ -165,7 +165,7 @@ def feel(table: Any, t: Any, since: Any, precision: Any, noise: Any) -> None:
         table[FELT, q] = 1.0 / (1.0 + exponential(min(max(x, -SATURATED), SATURATED)))
 
 
-@helper
+@folded
 def told(table: Any, kinds: Any, partner: Any, since: Any, lapse: Any) -> Any:
     """Return how likely the answers of the present mind are, after ``feel``; put how likely each is into the table."""
     meant, slip, product = 1.0 - 1.5 * lapse, 0.5 * lapse, 1.0
@@ -182,7 +182,7 @@ def told(table: Any, kinds: Any, partner: Any, since: Any, lapse: Any) -> Any:
     return product
 
 
-@helper
+@folded
 def compared(one: Any, other: Any, close: Any) -> Any:
     """Return 1 where the first density is surely the larger, -1 where it is surely the smaller, and 0 where it is not sure."""
     if not SMALLEST < other < 1.0 / SMALLEST:

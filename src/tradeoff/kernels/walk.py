@@ -34,7 +34,7 @@ from tradeoff.kernels.density import (
     said,
     word_said,
 )
-from tradeoff.kernels.jit import compiled, helper
+from tradeoff.kernels.jit import compiled, folded, helper
 from tradeoff.kernels.quick import (
     CHANCE,
     compared,
@@ -54,7 +54,7 @@ FREE = 0.2  # of the directions are arbitrary, because the population may lie in
 PRIOR, LIKELIHOOD = 0, 1  # the places in ``known``
 
 
-@helper
+@folded
 def uniform(state: Any) -> Any:
     """Return the next number in [0, 1) of a SplitMix64 generator (Steele, Lea and Flood 2014)."""
     state[0] += uint64(0x9E3779B97F4A7C15)
@@ -72,7 +72,7 @@ def normal(state: Any) -> Any:
     return radius * math.cos(2.0 * math.pi * uniform(state))
 
 
-@helper
+@folded
 def margins(w: Any, differences: Any, slack: Any, slope: Any) -> None:
     """Put the margin of each comparison into ``slack``; the slope is 0."""
     for q in range(differences.shape[0]):
@@ -82,7 +82,7 @@ def margins(w: Any, differences: Any, slack: Any, slope: Any) -> None:
         slack[q], slope[q] = margin, 0.0
 
 
-@helper
+@folded
 def along_others(
     w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
     low: Any, high: Any, coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any,
@@ -164,7 +164,7 @@ def along_others(
             highest = t
 
 
-@helper
+@folded
 def measure(x: Any, d: Any) -> Any:
     """Return x (1 - x) for the scale of one weight, times (1 - x)^(d - 2) for lines that meet in a corner."""
     result = x
@@ -173,7 +173,7 @@ def measure(x: Any, d: Any) -> Any:
     return result
 
 
-@helper
+@folded
 def one_weight(
     w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
     logs: Any, slack: Any, slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, partner: Any,
@@ -237,7 +237,7 @@ def one_weight(
             highest = t
 
 
-@helper
+@folded
 def one_trait(
     traits: Any, which: Any, since: Any, kinds: Any, shares: Any, low: Any, high: Any, there: Any, slack: Any, slope: Any,
     state: Any, close: Any, table: Any, partner: Any, known: Any, felt: Any, felt_there: Any,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from tradeoff.strategies.sampling import (
     Particles,
     chances,
     consistent,
+    copied,
     log_likelihood,
     posterior_particles,
 )
@@ -73,7 +73,7 @@ class Belief:
 
         ``shares``, ``replies`` and ``strengths`` are as ``posterior_particles`` takes them.
         """
-        random = deepcopy(self.random)
+        random = copied(self.random)
         moved = posterior_particles(
             differences, kinds, PARTICLES, random, self.particles, len(kinds) - new, answering=self.answering,
             prior=self.mixture, shares=shares, replies=replies, strengths=strengths,

@@ -86,7 +86,7 @@ def contenders(
     size = worth.max(axis=1, keepdims=True)
     kept: list[int] = []
     for i in range(len(chosen)):
-        if all(np.abs((worth[:, [i]] - worth[:, [j]]) / size).max() > ALIKE * target for j in kept):
+        if (np.abs((worth[:, [i]] - worth[:, kept]) / size).max(axis=0) > ALIKE * target).all():
             kept.append(i)
     return [chosen[i] for i in kept]
 

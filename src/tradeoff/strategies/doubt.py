@@ -9,16 +9,16 @@ depends on it: the questions do not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.kernels.worst import worst_density
 from tradeoff.menus import AnyAnswer, Choice, Occasion, Statement, implied
 from tradeoff.model import Indices, Matrix, Question, Vector
-from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, log_likelihood
+from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, copied, log_likelihood
 
 OTHERS = 0.02  # of all people are supposed to look at their worst objective alone
 PARTICLES = 300
@@ -26,6 +26,9 @@ MOVES = 9  # of every particle after every answer
 STEP = 0.6  # of the difference of two particles, by which a third is moved, give or take a half
 SPREAD = 0.05  # and as much at random
 LEAST = -20.0  # the logarithm of the smallest weight
+# Densities only decide who is moved. They are worked out roughly, and again to the last digit where their logarithms are closer
+# than this to what decides, or than the least noise or lapse lets rounding make them.
+CLOSE, ROUNDING = 1e-6, 1e-12
 
 
 class Sides(NamedTuple):
@@ -89,19 +92,27 @@ class Rival:
         ``predicted`` is the logarithm of how likely the belief in weights thought the answer; ``most`` is the most that can be
         had of each objective.
         """
-        random, n = deepcopy(self.random), len(self.logs)
+        random, n = copied(self.random), len(self.logs)
         low, high = self.answering.ranges
         coefficients, powers = Dirichlets.usual(self.logs.shape[1]).terms()
         shown = Sides(sides.first / most, sides.second / most, sides.plain)
         every = np.eye(len(kinds))
+        first, second = (
+            np.ascontiguousarray(np.where(sides.plain[:, None], gains, 1 - share))
+            for gains, share in ((sides.first, shown.first), (sides.second, shown.second))
+        )
+        anywhere, allowed = (np.full_like(low, -np.inf), np.full_like(high, np.inf), -np.inf), (low, high, LEAST)
+        compared = first, second, sides.plain, kinds, shares, coefficients, powers
+        close = max(CLOSE, ROUNDING / np.exp(low[1:]).min())
 
         def likelihoods(logs: Matrix, traits: Matrix) -> Matrix:
             felt = _particles(_margins(np.exp(logs), shown, sides), traits, np.zeros(len(logs), dtype=np.int64))
             result: Matrix = log_likelihood(felt, every, kinds) * shares
             return result
 
-        def density(logs: Matrix) -> Vector:  # with respect to the logarithms of the weights
-            result: Vector = np.logaddexp.reduce(coefficients + logs @ (powers + 1).T, axis=1)
+        def density(logs: Matrix, traits: Matrix) -> Vector:  # with respect to the logarithms of the weights
+            prior = np.logaddexp.reduce(coefficients + logs @ (powers + 1).T, axis=1)
+            result: Vector = likelihoods(logs, traits).sum(axis=1) + prior
             return result
 
         found = likelihoods(self.logs, self.traits)
@@ -112,7 +123,7 @@ class Rival:
         drawn = np.minimum(np.searchsorted(chances, ticks, side="right"), n - 1)
         others, other_traits = self.logs[drawn], self.traits[drawn]
         logs, traits = others.copy(), other_traits.copy()
-        likely = found.sum(axis=1)[drawn] + density(logs)
+        likely = worst_density(logs, traits, *anywhere, *compared)
         for move in range(MOVES):
             one, two = random.integers(n, size=(2, n))
             step = STEP * np.exp(random.normal(0, 0.5, (n, 1)))
@@ -122,9 +133,13 @@ class Rival:
                 moved = moved - np.log(np.exp(moved).sum(axis=1, keepdims=True))
             if move % 3 != 2:
                 moved_traits = traits + step * (other_traits[one] - other_traits[two])
-            inside = ((moved_traits >= low) & (moved_traits <= high)).all(axis=1) & (moved.min(axis=1) > LEAST)
-            then = likelihoods(moved, np.clip(moved_traits, low, high)).sum(axis=1) + density(moved)
-            taken = inside & (np.log(random.random(n)) < then - likely)
+            level, then = np.log(random.random(n)), worst_density(moved, moved_traits, *allowed, *compared)
+            passed = then - likely - level
+            if not (np.abs(passed) > close).all():
+                inside = then > -np.inf
+                exact = density(np.where(inside[:, None], moved, logs), np.where(inside[:, None], moved_traits, traits))
+                passed = np.where(inside, exact - density(logs, traits) - level, -np.inf)
+            taken = passed > 0
             logs = np.where(taken[:, None], moved, logs)
             traits = np.where(taken[:, None], moved_traits, traits)
             likely = np.where(taken, then, likely)

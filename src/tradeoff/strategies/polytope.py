@@ -259,10 +259,10 @@ class Cone:
                 f"a half-space of this cone is {self.d + 1} finite numbers ({self.d} weights, then the precision's); "
                 f"found {half_spaces!r}"
             )
-        ends = np.hstack([rows[:, :-1], rows[:, :-1] + self.e_max * rows[:, -1:]])
+        ends = np.concatenate([rows[:, :-1], rows[:, :-1] + self.e_max * rows[:, -1:]], axis=1)
         size = np.abs(ends).max(axis=1)
-        # "0 >= 0" holds; it is kept, for its label, in the form sum(w) >= 0.
-        rows[size == 0.0] = np.r_[np.full(self.d, 0.5), 0.0]
+        if not size.all():  # "0 >= 0" holds; it is kept, for its label, in the form sum(w) >= 0
+            rows[size == 0.0] = np.append(np.full(self.d, 0.5), 0.0)
         # Powers of two change no digit, so that rows taken from another cone stay as they are.
         scaled: Matrix = np.ldexp(rows, -np.frexp(size)[1][:, None])
         return scaled

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tradeoff.kernels.ratios import least_against, least_shares
 from tradeoff.menus import AnyQuestion, Menu, members
@@ -33,8 +33,6 @@ from tradeoff.strategies.choosing import (
 from tradeoff.strategies.elicitation import State
 from tradeoff.strategies.offering import offer, reply_chances
 from tradeoff.strategies.polytope import half_spaces
-
-Statement = tuple[ArrayLike, ArrayLike]  # what an answer says, as ``half_spaces`` takes it
 
 LOOK_AHEAD = 10  # questions per criterion whose answers are followed through,
 LOOK_AHEAD_MENUS = 4  # and menus, which have more replies each,
@@ -112,8 +110,8 @@ class ProofChooser:
         before = max(self._unproved(state, certificate.rays), 1e-12)
         recent = [given.answer for given in state.answers[-STALL:]]
         stalled = len(recent) == STALL and all(answer is Answer.SAME for answer in recent)
-        for i in sorted(shortlist):
-            said = [(pool.differences[i], answer.sign) for answer in ANSWERS]
+        chosen_ones = sorted(shortlist)
+        for i, said in zip(chosen_ones, _said(state, pool.differences[chosen_ones]), strict=True):
             after = self._expected_unproved(state, said, shares[:, i], before)
             scores[i] = 1 - after / before + SURPRISE_IN_PROOF * surprise[i] + (0.0 if sure else INFORMATION * told[i])
             if stalled:
@@ -148,8 +146,12 @@ class ProofChooser:
         for ranked_by in [cutting] if sure else [cutting, told]:
             for i in np.argsort(-np.where(useful, ranked_by, -np.inf), kind="stable")[:ahead].tolist():
                 if useful[i] and scores[i] == -np.inf:
-                    said = [menus.statement(i, reply, candidates) for reply in menus.replies]
-                    after = self._expected_unproved(state, said, shares[:, i], before)
+                    said = [
+                        None if share < UNLIKELY else half_spaces(*menus.statement(i, reply, candidates))
+                        for reply, share in zip(menus.replies, shares[:, i], strict=True)
+                    ]
+                    cuts = [None if rows is None else state.consistent.listed.scaled(rows) for rows in said]
+                    after = self._expected_unproved(state, cuts, shares[:, i], before)
                     scores[i] = 1 - after / before + SURPRISE_IN_PROOF * surprise[i]
                     scores[i] += 0.0 if sure else INFORMATION * told[i]
         if scores.max() <= least:
@@ -167,14 +169,14 @@ class ProofChooser:
         result: Vector = 1 - kept / max(float(excess.sum()), 1e-12)
         return result
 
-    def _expected_unproved(self, state: State, said: Sequence[Statement], shares: Vector, before: float) -> float:
-        """Return how much will be left to prove after a question, on average over what its answers say."""
+    def _expected_unproved(self, state: State, said: Sequence[Matrix | None], shares: Vector, before: float) -> float:
+        """Return how much will be left to prove after a question, on average over what its answers say: scaled half-spaces."""
         after = 0.0
-        for statement, share in zip(said, shares, strict=True):
-            if share < UNLIKELY:
+        for rows, share in zip(said, shares, strict=True):
+            if rows is None or share < UNLIKELY:
                 after += share * before
                 continue
-            smaller = state.consistent.listed.add(half_spaces(*statement), -1)
+            smaller = state.consistent.listed.add(rows, -1, scaled=True)
             if not smaller.has_rays:
                 after += share * before
             elif not smaller.empty:
@@ -191,3 +193,10 @@ class ProofChooser:
         rivals: Matrix = least_against(worth, candidates, 1e-12)
         wins = np.sqrt(np.maximum(1 - rivals - MARGIN * self.target, 0.0))
         return float(min(wins.sum(axis=1)))
+
+
+def _said(state: State, differences: Matrix) -> list[list[Matrix]]:
+    """Return what each answer to some pairs says, in the order of ANSWERS, as scaled half-spaces; all pairs at once."""
+    n, scaled = len(differences), state.consistent.listed.scaled
+    first, same, second = (scaled(half_spaces(differences, np.full(n, answer.sign))) for answer in ANSWERS)
+    return [[first[[i]], same[[i, n + i]], second[[i]]] for i in range(n)]

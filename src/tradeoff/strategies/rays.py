@@ -12,6 +12,7 @@ never smaller by more than a few units in the last place.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +77,9 @@ class Skeleton:
             return self.none()
         # Rays on the cut may count as either side of it. Fewer rays are better: dropping them gets rid of half-spaces
         # that have become redundant (e >= 0 after "about equal"), keeping them spares a redundant new one.
-        sides = [height < -TOUCH]
-        if (np.abs(height) <= TOUCH).any():
-            sides.append(height <= TOUCH)
+        sides, not_above = [height < -TOUCH], height <= TOUCH
+        if np.count_nonzero(not_above) > np.count_nonzero(sides[0]):
+            sides.append(not_above)
             sides.sort(key=lambda gone: len(self.rays) - int(gone.sum()) + self._crossings(gone))
         for gone in sides:
             result = self._separate(height, gone, index, limit)
@@ -116,14 +117,25 @@ class Skeleton:
         return Skeleton(np.vstack([self.rays[~gone], new]), tight, neighbours, above)
 
 
+@cache
+def _line(m: int) -> Vector:
+    """Return a direction that has no simple ratio with the axes."""
+    direction: Vector = np.sqrt(np.arange(2.0, m + 2.0))
+    direction.flags.writeable = False
+    return direction
+
+
 def distinct(rays: Matrix) -> Matrix:
     """Return the rays without those that coincide with an earlier one."""
     if len(rays) < 2:
         return rays.copy()
-    # Coincident rays are next to each other along any line; this one has no simple ratio with the axes.
-    along = rays @ np.sqrt(np.arange(2.0, rays.shape[1] + 2.0))
+    # Coincident rays are next to each other along any line.
+    along = rays @ _line(rays.shape[1])
     order = np.argsort(along, kind="stable")
-    near = np.flatnonzero(np.diff(along[order]) <= SAME * rays.shape[1])
+    along = along[order]
+    near = np.flatnonzero(along[1:] - along[:-1] <= SAME * rays.shape[1])
+    if not len(near):
+        return rays.copy()
     same = near[np.abs(rays[order[near + 1]] - rays[order[near]]).max(axis=1) <= SAME]
     if not len(same):
         return rays.copy()

@@ -113,6 +113,13 @@ PEOPLE = Answering(noise=(1e-4, 0.3), lapse=(0.01, 0.25), change=0.01)
 WITH_STRENGTHS = replace(PEOPLE, much=(0.003, 1.0))
 
 
+def copied(random: np.random.Generator) -> np.random.Generator:
+    """Return a generator that will draw the same: what ``deepcopy`` returns, in a tenth of the time."""
+    bits = type(random.bit_generator)(0)
+    bits.state = random.bit_generator.state
+    return np.random.Generator(bits)
+
+
 class Particles(NamedTuple):
     """Draws of who a person may be."""
 
