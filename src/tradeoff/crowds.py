@@ -1,7 +1,7 @@
 """Interview many simulated people at once: whoever has answered alike so far is asked the same next.
 
-A strategy sees only answers, so the interviews of a crowd are a tree: at each node somebody waits for a question, it is
-worked out once, everybody there answers, and each answer leads to another node. The tree is walked depth first, and only
+A strategy sees only answers, so the interviews of a crowd are a tree: at each node some people wait for a question. It is
+worked out once, all of them answer it, and each answer leads to another node. The tree is walked depth first, and only
 the people who wait at its nodes are kept. Row i depends only on the settings and i, whoever else is in the crowd.
 """
 
@@ -90,7 +90,7 @@ def _weights(index: int, seed: int, objectives: int) -> Vector:
 
 
 def _slips(index: int, seed: int) -> int:
-    """Return the seed of how a user errs, which does not depend on their weights."""
+    """Return the seed of a user's errors, which do not depend on their weights."""
     return int(np.random.SeedSequence(seed, spawn_key=(index, 1)).generate_state(1, np.uint64)[0])
 
 
@@ -108,7 +108,7 @@ class Waiting:
 
     @classmethod
     def of(cls, index: Sequence[int] | Indices, objectives: int) -> Waiting:
-        """Return people by their numbers; their weights are drawn when somebody asks them."""
+        """Return people by their numbers; their weights are drawn when they are first asked."""
         count = len(index)
         unknown = np.full(count, np.nan)
         return cls(np.asarray(index, dtype=np.int64), np.tile(unknown[:, None], objectives), unknown, np.zeros(count))
@@ -243,11 +243,11 @@ class Branch(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """What came of walking through a crowd's answers for a while."""
+    """What was found in some time of walking through the tree of a crowd's answers."""
 
     rows: Results
     left: Waiting  # those whose interviews are not finished, neighbours in the tree side by side
-    worked_out: int  # questions that were worked out; many people are asked the same
+    worked_out: int  # questions that were worked out, each once however many people were asked it
 
 
 def interview_all(problem: Problem, people: Waiting, settings: Settings, until: float = math.inf) -> Walked:
@@ -270,7 +270,7 @@ def interview_all(problem: Problem, people: Waiting, settings: Settings, until: 
 
 
 def _followed(running: Strategy, crowd: Crowd, branch: Branch) -> tuple[Recommendation, Branch, list[Branch]]:
-    """Go on with those who are most at every answer, until their interview ends; return the others as branches, too."""
+    """Follow the answer that most people give until an interview ends; return those who answered otherwise as branches."""
     replies, who, seconds = branch
     others: list[Branch] = []
     clock = time.perf_counter()

@@ -1,7 +1,7 @@
 """What a person said elsewhere: their answers to an earlier interview about a similar problem, as statements about this one.
 
 Last year's catalogue, or another city: other alternatives, but the same objectives in the same units. An answer compares two
-outcomes, and what one of them has more of is worth as much here as it was there. Only differences count, so that neither
+outcomes, and the difference between them is worth as much here as it was there. Only differences count, so that neither
 problem's reference matters, nor how its gains are scaled. An earlier answer counts as if the same outcomes had been compared
 here: what was preferred differs by more than the person can tell apart, and what was about equal does not.
 """
@@ -154,7 +154,7 @@ def _compared(question: Occasion, reply: AnyAnswer) -> tuple[Matrix, NDArray[np.
 
 
 def _noticeable(differences: Matrix, outcomes: NDArray[np.int64]) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return the comparisons without those that say "no more than can be told apart" of more than there is to gain here.
+    """Return the comparisons without those that call a difference unnoticeable which is larger than all there is to gain here.
 
     Somebody to whom all that can be chosen here is about equal may have said that. A precision is counted as at most all that
     can be gained, so that half of what such a person said, or all of it, would be wrong here.

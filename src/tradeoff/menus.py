@@ -221,7 +221,7 @@ class Menu:
         return self.asks.encode() + self.values.tobytes()
 
     def turned(self, places: int) -> Menu:
-        """Return this menu with every alternative so many places further on, the last ones first."""
+        """Return this menu with every alternative moved on by so many places; the last ones come first."""
         by = -places % len(self.alternatives)
         return Menu(self.alternatives[by:] + self.alternatives[:by], self.asks)
 
@@ -328,11 +328,11 @@ def comparisons(question: Occasion, answer: AnyAnswer) -> tuple[Matrix, NDArray[
 
 
 def share_of_each(question: Occasion, count: int) -> float:
-    """Return for how much each of an answer's ``count`` comparisons counts: who chooses among n feels only n - 1 differences.
+    """Return how much each of an answer's ``count`` comparisons counts: n alternatives have only n - 1 independent differences.
 
     With noise in what each alternative seems worth, a menu's comparisons all go wrong together. Counted as independent, they
-    would make a belief too sure. A statement may say what was answered to a menu elsewhere: the differences felt there
-    are those from which the others follow.
+    would make a belief too sure. A statement may stand for an answer to a menu elsewhere: its independent differences are
+    those from which the others follow.
     """
     felt = len(question.alternatives) - 1 if isinstance(question, Menu) else count
     if isinstance(question, Statement) and count > 1:

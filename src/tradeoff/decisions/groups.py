@@ -21,7 +21,7 @@ from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sensitivity import shares_of
 
 ROUNDING = 1e-9
-MOST_COLUMNS = 500  # plans that the fairest lot is looked for among before it is given up
+MOST_COLUMNS = 500  # plans that are added, at most, in the search for the fairest lot
 MOST_MIXED = 200  # mixed tastes for which the plans of a model are looked for, for a menu
 
 
@@ -79,7 +79,7 @@ class Group:
         return self.choice(best)
 
     def fairest(self) -> Choice:
-        """Return what the person who keeps least keeps most with.
+        """Return the choice with which the person who keeps least keeps most.
 
         Of a catalogue it is one item, found by looking at all. Elsewhere it may be a lot, drawn once, as in ``by_lot``.
         """
@@ -91,10 +91,10 @@ class Group:
         return self.choice(self.problem.alternative(int(order[0])))
 
     def by_lot(self) -> Choice:
-        """Return the fairest of everything that can be done and drawn lots for: a linear program over mixtures.
+        """Return the fairest lot among plans: a linear program over mixtures.
 
-        The plans that are mixed are found as they are needed: by the program's own prices, each person has a say, and
-        what is best for all by these is added until that is worth no more than what there is.
+        The plans that are mixed are found as they are needed: the program's prices weigh the people, and the plan that is
+        best for that weighted group is added, until it is worth no more to them than the lot.
         """
         plans, found = list(self.own), self.own[0]
         n = len(self.names)
@@ -213,7 +213,7 @@ def _mixed(plans: Sequence[Alternative], parts: Vector) -> Alternative:
 
 
 def _useful(shares: Matrix) -> Vector:
-    """Return the columns of which no other is at least as good for everybody; of equal ones the first."""
+    """Return the columns that no other column matches for everybody; of equal ones, the first."""
     order = np.argsort(-shares.sum(axis=0), kind="stable")
     kept: list[int] = []
     for i in order.tolist():

@@ -27,7 +27,7 @@ from tradeoff.strategies.polytope import half_spaces
 Verdict = Literal["recommended", "same", "dominated", "never", "ruled out", "possible"]
 
 BETTER = 1e-6  # in gains: what is ahead by less is as good
-MOST_CUTS = 400  # alternatives that are compared with the one in question before it is given up
+MOST_CUTS = 400  # alternatives that are compared with the one in question before the search is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class _Search:
             return Rival(self.alternative, recommended, "never", loss, never)
         self.ahead = self.mine - recommended.value[self.preferences.relevant]
         wins = self._nearest(())
-        if wins is None:  # it is as good for some weights, and never better
+        if wins is None:  # as good as others for some weights, and never better
             return Rival(self.alternative, recommended, "never", loss, (recommended,))
         trusted = self.preferences.answers
         fitting = self._nearest(trusted)

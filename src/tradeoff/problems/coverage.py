@@ -24,7 +24,7 @@ AGREE = 1e-9  # a plan that is solved for again must have its stored gains up to
 
 @dataclass(frozen=True, eq=False)
 class Plans:
-    """Plans as what they were solved for and what they are worth: enough to solve for them again."""
+    """Plans, as the weights they were solved for and their gains: enough to solve for them again."""
 
     weights: Matrix  # [n, k]
     values: Matrix  # [n, k] gains
@@ -36,7 +36,7 @@ class Plans:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What a guarantee rests on: the optima that were looked up. From them the search goes on where it stopped."""
+    """The optima that the guarantee rests on. A search that was interrupted goes on from them."""
 
     weights: Matrix  # [m, k]
     values: Matrix  # [m, k] gains of the best plan found for them
@@ -223,6 +223,6 @@ class Coverage(ScaledProblem):
 
 
 def _key(row: Vector) -> bytes:
-    """Return by what weights are looked up: their direction, to so many digits that its optimum is the same to rounding."""
+    """Return the key of weights: their direction, with so many digits that its optimum is the same up to rounding."""
     direction: Vector = np.round(row / np.abs(row).max(), DIGITS) + 0.0
     return direction.tobytes()

@@ -13,7 +13,7 @@ from tradeoff.problems.limits import Limit, infeasible, parse
 
 
 def limited(catalogue: Catalogue, limits: Sequence[str]) -> Catalogue:
-    """Return the items that keep the limits, of all that there are: what a forbidden one beats may be the best now."""
+    """Return the items that keep the limits, also those left out before: what beat them may be forbidden now."""
     whole = catalogue.whole or catalogue
     found = parse(limits, whole.objectives, list(whole.labels))
     kept = np.flatnonzero(allowed(whole, found))

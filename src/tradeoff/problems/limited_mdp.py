@@ -22,7 +22,7 @@ from tradeoff.problems.limits import Limit, infeasible, only_bounds, parse
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.solver import NEARLY_ZERO, Weights
 
-TOLERANCE = 1e-11  # of gains: a corner that improves on the optimum by less is none
+TOLERANCE = 1e-11  # in gains: a corner that improves on the optimum by less is not counted as better
 FEASIBLE = 1e-10  # of the range: a limit that is missed by less is kept
 MOST_ROUNDS = 500
 KNOWN = 20_000  # optima that are remembered
@@ -102,7 +102,7 @@ class LimitedMDP(MDP):
         return Corners(weights, self._free_gains(weights))
 
     def _nearest(self, rows: Matrix, bounds: Vector) -> tuple[Corners, Vector]:
-        """Return corners and the mixture of them that misses the limits by least in all."""
+        """Return corners, and the mixture of them that misses the limits by the smallest total."""
         corners = self._first_corners()
         for _ in range(MOST_ROUNDS):
             missed = np.eye(len(bounds))
@@ -187,7 +187,7 @@ class LimitedMDP(MDP):
         return plans[0] if len(plans) == 1 else Mixture(tuple(part.tolist()), plans), outcome
 
     def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return a plan that is optimal within the limits for each row of weights: a policy, or a mixture of few."""
+        """Return a plan that is optimal within the limits for each row of weights: a policy, or a mixture of a few."""
         rows = unit_rows(weight_rows(weights, self.objectives))
         return [self._best(row) for row in np.ascontiguousarray(rows)]
 
@@ -236,7 +236,7 @@ class Corners:
         return len(self.values)
 
     def copy(self) -> Corners:
-        """Return the same corners, to be added to."""
+        """Return a copy of these corners, to which others can be added."""
         return Corners(self.weights, self.values)
 
     def add(self, weights: Vector, value: Vector) -> bool:

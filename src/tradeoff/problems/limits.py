@@ -86,7 +86,7 @@ def _parsed(text: str, objectives: Sequence[Objective], labels: Sequence[str]) -
 
 
 def _known(name: str, names: Sequence[str]) -> str | None:
-    """Return the one of some names that is meant: capitals and what stands in brackets do not matter."""
+    """Return which of the names is meant; capitals and what stands in brackets are ignored."""
     if name in names:
         return name
     for shorter in (str.casefold, lambda text: re.sub(r"\s*[(\[].*", "", text).casefold()):
@@ -108,7 +108,7 @@ def _amount(text: str, objective: Objective) -> float | None:
 
 
 def only_bounds(limits: Sequence[Limit], what: str) -> None:
-    """Refuse limits that cut something out of the middle."""
+    """Refuse limits with !=, which leave a gap among the values that are allowed."""
     for limit in limits:
         if limit.relation == "!=":
             raise ArgumentError(f"the limit '{limit}' cannot be kept by {what}; use <=, >= or =")

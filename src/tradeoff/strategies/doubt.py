@@ -23,8 +23,8 @@ from tradeoff.strategies.sampling import Answering, Dirichlets, _particles, copi
 OTHERS = 0.02  # of all people are supposed to look at their worst objective alone
 PARTICLES = 300
 MOVES = 9  # of every particle after every answer
-STEP = 0.6  # of the difference of two particles, by which a third is moved, give or take a half
-SPREAD = 0.05  # and as much at random
+STEP = 0.6  # part of the difference of two particles by which a third is moved, times a random factor around 1
+SPREAD = 0.05  # standard deviation of the noise that is added to each move
 LEAST = -20.0  # the logarithm of the smallest weight
 # Densities only decide who is moved. They are worked out roughly, and again to the last digit where their logarithms are closer
 # than this to what decides, or than the least noise or lapse lets rounding make them.
@@ -146,7 +146,7 @@ class Rival:
         return replace(self, logs=logs, traits=traits, log_odds=log_odds, random=random)
 
     def doubt(self, gains: Matrix, number: int) -> Doubt:
-        """Return what is to be feared of recommending one of the alternatives with these gains."""
+        """Return how likely that taste is, and what recommending this alternative would then cost."""
         worth = at_worst(np.exp(self.logs), gains / most_of(gains))
         best, mine = worth.max(axis=1), worth[:, number]
         regrets = 1 - mine / np.maximum(best, 1e-12)

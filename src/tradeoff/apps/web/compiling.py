@@ -28,7 +28,7 @@ from tradeoff.studies import Sessions, Study
 from tradeoff.studies.compiled import SECONDS, content_of, keep, kept, tolerance_for
 from tradeoff.studies.computing import BusyError
 
-LOOK_AFTER = 2.0  # seconds between two looks for a coverage that another process has kept
+LOOK_AFTER = 2.0  # seconds between two checks for a coverage that another process has stored
 LOWEST = 19  # priority
 AHEAD = 300  # plans that are drawn ahead, of some 130 KB each
 REST = 0.05  # seconds between two plans that are drawn ahead
@@ -54,7 +54,7 @@ def begin_with_kept(sessions: Sessions) -> bool:
 
 
 def _draw_ahead(sessions: Sessions, coverage: Coverage) -> None:
-    """Work out how the plans are shown, one at a time, while nobody waits; whoever is shown one first need not wait for it."""
+    """Draw the plans one at a time, while nothing else is computed, so that nobody has to wait for the drawing of a plan."""
     cache, queue = render_cache(coverage), sessions.queue
     for alternative in coverage.alternatives[:AHEAD]:
         while queue.busy:
@@ -84,7 +84,7 @@ def _follow(sessions: Sessions) -> None:
             log.error("%s", error)
             return
         except StoreError:
-            continue  # the next look may succeed; people hear of a store that is away
+            continue  # the next check may succeed; requests report a store that cannot be reached
         except Exception:
             log.exception("the compiled plans cannot be used; interviews solve the model")
             return
@@ -128,7 +128,7 @@ class Compiler:
             elif self._process.exitcode == NOT_REACHED:
                 self._say(
                     f"Not compiled: {SECONDS / 60:g} minutes were not enough. Interviews solve the model, as before; "
-                    "`tradeoff compile` can take longer, and its file be served."
+                    "`tradeoff compile` may take longer, and the file it writes can be served."
                 )
             else:
                 self._say("Not compiled: the process ended early. Interviews solve the model, as before.")
