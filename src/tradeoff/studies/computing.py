@@ -79,6 +79,16 @@ class ComputeQueue:
         with self._lock:
             return self._count()
 
+    def check(self) -> None:
+        """Raise a BusyError if nobody else may wait, without waiting."""
+        with self._lock:
+            if not self._free:
+                self._check_room()
+
+    def _check_room(self) -> None:
+        if (count := self._count()) >= self._most:
+            raise BusyError(count)
+
     def _count(self) -> int:
         return len(self._short) + len(self._long)
 
@@ -102,8 +112,7 @@ class ComputeQueue:
             if self._free and not (long and self._running_long >= self._most_long):
                 self._begin(long)
                 return
-            if (count := self._count()) >= self._most:
-                raise BusyError(count)
+            self._check_room()
             line = self._long if long else self._short
             turn = line.join(caller)
         try:

@@ -74,7 +74,9 @@ class Sessions:
 
     def _new(self, caller: Hashable, *, ask: bool) -> str:
         token, settings, problem = new_token(), self.study.interview_settings(), self.begins_with
-        # The first question is the same for everybody, and computed for the first of them.
+        # The first question is the same for everybody, and computed for the first of them. The others do not wait, but nobody
+        # begins while too many wait for their next one.
+        self.queue.check()
         with nullcontext() if problem.fingerprint in self._opened else self.queue.slot(caller or token):
             session = Session.begin(problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
             if ask:
