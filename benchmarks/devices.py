@@ -208,13 +208,29 @@ def traffic(layer: Layer, count: int) -> int:
     return model + count * (8 * len(layer.target) + (8 + 1) * states)
 
 
-def compare_peers(states: int, out: Console) -> bool:
-    """Print how long everybody takes; return whether all values agree."""
+def peer_makers(layer: Layer, weights: Array) -> dict[str, Callable[[], Callable[[], Array]]]:
+    """Return by name what prepares each solver for these weights; some peers take only one weight vector."""
     import solver as peers  # the benchmark beside this file
 
+    plain, one = peers.Layer(*layer_arrays(layer)), weights[0]
+    cores = os.cpu_count() or 1
+    makers: dict[str, Callable[[], Callable[[], Array]]] = {
+        "tradeoff, one core": lambda: ours(layer, weights, 1),
+        f"tradeoff, {cores} cores": lambda: ours(layer, weights, cores),
+        "tradeoff, card": lambda: on_card(layer, weights),
+        "SciPy": lambda: peers.scipy_major_peer(plain, weights if len(weights) > 1 else one, HORIZON),
+        "JAX": lambda: jax_peer(layer, weights),
+    }
+    if len(weights) == 1:
+        makers["QuantEcon"] = lambda: peers.quantecon_peer(plain, one, HORIZON)
+        makers["mdpax (values only)"] = lambda: mdpax_peer(layer, one)
+    return makers
+
+
+def compare_peers(states: int, out: Console) -> bool:
+    """Print how long everybody takes; return whether all values agree."""
     (layer,) = random_model(states).layers
-    plain = peers.Layer(*layer_arrays(layer))
-    cores, right = os.cpu_count() or 1, True
+    right = True
     speeds = {"processor": bandwidth(np, lambda: None)}
     if not absent():
         import cupy
@@ -223,20 +239,9 @@ def compare_peers(states: int, out: Console) -> bool:
     out.print("copies: " + ", ".join(f"{name} {speed / 1e9:,.0f} GB/s" for name, speed in speeds.items()))
     for count in (1, 16):
         weights = np.random.default_rng(1).random((count, 4))
-        one = weights[0]
-        makers: dict[str, Callable[[], Callable[[], Array]]] = {
-            "tradeoff, one core": lambda: ours(layer, weights, 1),  # noqa: B023
-            f"tradeoff, {cores} cores": lambda: ours(layer, weights, cores),  # noqa: B023
-            "tradeoff, card": lambda: on_card(layer, weights),  # noqa: B023
-            "SciPy": lambda: peers.scipy_major_peer(plain, weights if count > 1 else one, HORIZON),  # noqa: B023
-            "JAX": lambda: jax_peer(layer, weights),  # noqa: B023
-        }
-        if count == 1:
-            makers["QuantEcon"] = lambda: peers.quantecon_peer(plain, one, HORIZON)  # noqa: B023
-            makers["mdpax (values only)"] = lambda: mdpax_peer(layer, one)  # noqa: B023
         table = Table("solver", f"{states:,} states, {count} weight vectors", "of the bandwidth", "values")
         reference: Array | None = None
-        for name, make in makers.items():
+        for name, make in peer_makers(layer, weights).items():
             with out.status(name):
                 try:
                     run = make()

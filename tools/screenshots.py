@@ -49,6 +49,7 @@ PROBLEMS = {
     "coffee": (["coffee"], "body=1,aroma=3,crema=1,sweetness=2,price=2"),
     "town": ([str(DATA / "town.graphml"), *TOWN], "length=1,travel_time=3,climb=2"),
 }
+WITH_STRENGTHS = ("commute",)  # on the page: people may also say by how much
 ANSWERS = 2  # before the question that is shown
 
 State = dict[str, Any]
@@ -114,6 +115,7 @@ def pages(browser: Browser, folder: Path, work: Path, name: str) -> None:
     """Take the pictures of a question and a result in the browser."""
     words, weights = PROBLEMS[name]
     person = values([float(part.partition("=")[2]) for part in weights.split(",")])
+    words = [*words, "--strengths"] if name in WITH_STRENGTHS else words
     with Server(work, "serve", *words, "--store", f"sqlite:///{work / name}.db") as server:
         token = interviewed(server, person, most=ANSWERS)
         for screen, size in SCREENS.items():
