@@ -126,7 +126,7 @@ class Cone:
         """
         rows: Matrix = np.asarray(half_spaces) if scaled else self.scaled(half_spaces)
         skeleton = self._skeleton
-        everything = np.vstack([self.half_spaces, rows])
+        everything = np.concatenate([self.half_spaces, rows])
         known: dict[str, Vector] = {}
         if skeleton is not None:
             try:
@@ -327,8 +327,8 @@ class Cone:
 
 def _inside(skeleton: Skeleton, half_spaces: Matrix) -> Vector | None:
     """Return a point that satisfies every half-space with room to spare, or None where the set is flat."""
-    centre: Vector = skeleton.rays.mean(axis=0)
-    if (half_spaces @ centre).min() > 0.0:
+    centre: Vector = np.add.reduce(skeleton.rays, axis=0) / len(skeleton.rays)
+    if np.minimum.reduce(half_spaces @ centre) > 0.0:
         return centre
     # The rays may reach beyond a cut that had to be moved outward.
     slack, point = _most_slack(half_spaces)

@@ -71,9 +71,9 @@ class Skeleton:
         if not len(self.rays):
             return self
         height = self.rays @ row
-        if height.min() >= -TOUCH:
+        if np.minimum.reduce(height) >= -TOUCH:
             return self
-        if height.max() <= TOUCH:
+        if np.maximum.reduce(height) <= TOUCH:
             return self.none()
         # Rays on the cut may count as either side of it. Fewer rays are better: dropping them gets rid of half-spaces
         # that have become redundant (e >= 0 after "about equal"), keeping them spares a redundant new one.
@@ -107,14 +107,16 @@ class Skeleton:
             return None
         # A new ray for every crossed edge. As a combination of the edge's ends it satisfies what both satisfy to a
         # rounding, however thin the cone. The clip is for ends that lie on the cut.
-        share = np.clip(height[inside] / (height[inside] - height[outside]), 0.0, 1.0)[:, None]
-        new = (1.0 - share) * self.rays[inside] + share * self.rays[outside]
-        new /= new[:, :-1].sum(axis=1, keepdims=True)
+        height_inside = height[inside]
+        share = height_inside / (height_inside - height[outside])
+        share = np.minimum(np.maximum(share, 0.0), 1.0)[:, None]
+        new = (1.0 - share) * self.rays.take(inside, axis=0) + share * self.rays.take(outside, axis=0)
+        new /= np.add.reduce(new[:, :-1], axis=1, keepdims=True)
         above = self.above
         if above is not None:
             between = (1.0 - share[:, 0]) * above[inside] + share[:, 0] * above[outside]
             above = np.concatenate([above[~gone], between])
-        return Skeleton(np.vstack([self.rays[~gone], new]), tight, neighbours, above)
+        return Skeleton(np.concatenate([self.rays[~gone], new]), tight, neighbours, above)
 
 
 @cache
