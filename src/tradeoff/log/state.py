@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -177,12 +177,15 @@ class LogState:
         """Return which alternative of a pair was B when these two were last shown and answered; None if they were not."""
         if isinstance(question, Menu):
             return None
-        first, second = (_digits(one.value) for one in (question.first, question.second))
+        first, second = question.first.value.tolist(), question.second.value.tolist()
         for one in reversed(self.standing):
             shown = one.shown
-            if isinstance(shown, Asked) and {_digits(shown.first), _digits(shown.second)} == {first, second}:
-                right = shown.second if shown.left == "first" else shown.first
-                return "first" if _digits(right) == first else "second"
+            if not isinstance(shown, Asked):
+                continue
+            if _same(shown.first, first) and _same(shown.second, second):
+                return "second" if shown.left == "first" else "first"
+            if _same(shown.first, second) and _same(shown.second, first):
+                return "first" if shown.left == "first" else "second"
         return None
 
     @property
@@ -206,9 +209,9 @@ class LogState:
         return found
 
 
-def _digits(value: Iterable[float]) -> tuple[float, ...]:
-    """Return the digits of a value that every machine agrees on."""
-    return tuple(round(float(number), 9) for number in value)
+def _same(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two values agree in the digits that every machine agrees on."""
+    return all(round(a, 9) == round(b, 9) for a, b in zip(one, other, strict=True))
 
 
 def fold(events: Sequence[Mapping[str, Any]]) -> LogState:

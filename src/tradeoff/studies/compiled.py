@@ -33,6 +33,9 @@ GAINING = ("careful", "certified")  # strategies that look up hundreds of weight
 # Branches times steps. Below, a solve takes well under a millisecond, and a plan has few situations to tell.
 LEAST_WORK = 100_000
 SECONDS = 600.0  # for which plans are looked for
+# A smaller model is compiled before anybody is let in, if that takes no longer than this: whoever began before would be asked
+# about the model, and what was worked out for them would help nobody who comes later.
+FIRST_WORK, FIRST_SECONDS = 5_000_000, 5.0
 
 
 def can_compile(problem: AnyProblem) -> bool:
@@ -51,6 +54,19 @@ def tolerance_for(study: Study) -> float:
     """Return what the plans of a study's coverage may miss."""
     target = study.settings.get("target", TARGET)
     return SHARE_OF_TARGET * (float(target) if isinstance(target, int | float) else TARGET)
+
+
+def compile_first(store: Store, study: Study, problem: AnyProblem) -> bool:
+    """Compile a model before anybody is asked, and keep the plans; return False if that takes too long."""
+    from tradeoff.covering import cover
+
+    if type(problem) is not MDP or problem.extent["branches"] * problem.horizon > FIRST_WORK:
+        return False
+    found = cover(problem, tolerance_for(study), seconds=FIRST_SECONDS)
+    if found.guarantee > tolerance_for(study):
+        return False
+    keep(store, study, content_of(found))
+    return True
 
 
 def keep(store: Store, study: Study, content: bytes) -> None:

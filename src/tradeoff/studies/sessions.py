@@ -186,6 +186,14 @@ class Sessions:
                 self._drop_if_changed(entry)
                 entry.lock.release()
 
+    def told(self, token: str) -> Hashable | None:
+        """Return what a person has said, which is what the next page depends on; None if the session is not in memory."""
+        entry = self._live.get(token)
+        session = None if entry is None else entry.session
+        if session is None:
+            return None
+        return session.problem.fingerprint, tuple(repr(one.reply) for one in session.state.standing)
+
     def _saved(self, entry: _Live, session: Session, done: Future[None]) -> None:
         if done.exception() is None:
             entry.stored = len(session.events)

@@ -232,7 +232,7 @@ def run(
     from tradeoff.apps.web.server import Compiler, Leave, Workers, check_port
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
-    from tradeoff.studies.compiled import can_compile, kept
+    from tradeoff.studies.compiled import can_compile, compile_first, kept
 
     if listen.workers > 1 and not store.shared:
         raise ArgumentError(
@@ -249,10 +249,14 @@ def run(
     leaving = threading.Event()
     figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 else None
     with working("Getting ready ..."):
+        compiles = compiled(listen, study, problem) and kept(store, study, problem) is None
+        if compiles and compile_first(store, study, problem):
+            compiles = False
+            say("Compiled: people are asked about plans that are proved to be enough.")
         app = application(store, study, problem, listen, leaving, figures)
     workers = Workers(work, (address, study.name, source, listen, port, figures), listen.workers - 1)
     compiler = None
-    if compiled(listen, study, problem) and kept(store, study, problem) is None:
+    if compiles:
         compiler = Compiler(store, study, problem_again, (address, study.name, source), say)
 
     def ready() -> None:

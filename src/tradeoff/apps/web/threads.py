@@ -21,6 +21,7 @@ SESSION_THREADS = WAITING + 64
 DISK_THREADS = 32
 
 _locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_computing: dict[Hashable, asyncio.Future[None]] = {}  # by what was told: done when somebody's page is computed
 _pool = ThreadPoolExecutor(SESSION_THREADS, thread_name_prefix="tradeoff session")
 _disk = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="tradeoff disk")
 
@@ -48,19 +49,32 @@ async def visit(
     """Return the result of ``work(session)``; what it recorded is durable by then. ``long`` work waits for other people's.
 
     ``turn`` is the turn that the person has reached, if known. If ``quick(session)`` is true there is nothing to compute,
-    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute.
+    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute. What
+    somebody with the same answers is having computed is not computed twice: it is quick once they have it.
     """
-    done = sessions.at_once(token, turn, work, quick)
-    if done is not None:
-        result, saved = done
-        if saved is None:
-            return result
-        with contextlib.suppress(ConflictError):  # another process wrote first: read the log again
-            await asyncio.wrap_future(saved)
-            return result
-    # One thread at a time for each person: a hundred requests at once hold up only the person who sent them.
-    lock = _locks.setdefault(token, asyncio.Lock())
-    async with lock:
-        return await asyncio.get_running_loop().run_in_executor(
-            _pool, partial(sessions.do, token, work, caller, long=long)
-        )
+    loop = asyncio.get_running_loop()
+    while True:
+        done = sessions.at_once(token, turn, work, quick)
+        if done is not None:
+            result, saved = done
+            if saved is None:
+                return result
+            with contextlib.suppress(ConflictError):  # another process wrote first: read the log again
+                await asyncio.wrap_future(saved)
+                return result
+        told = sessions.told(token)
+        same = None if told is None else _computing.get((told, long))
+        if same is None:
+            break
+        await asyncio.wait([same])
+    finished = loop.create_future()
+    if told is not None:
+        _computing[told, long] = finished
+    try:
+        # One thread at a time for each person: a hundred requests at once hold up only the person who sent them.
+        async with _locks.setdefault(token, asyncio.Lock()):
+            return await loop.run_in_executor(_pool, partial(sessions.do, token, work, caller, long=long))
+    finally:
+        if _computing.get((told, long)) is finished:
+            del _computing[told, long]
+        finished.set_result(None)
