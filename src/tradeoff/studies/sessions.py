@@ -80,6 +80,7 @@ class Sessions:
         with nullcontext() if problem.fingerprint in self._opened else self.queue.slot(caller or token):
             session = Session.begin(problem, checks=self.study.checks, sides=self.study.sides(token), **settings)
             if ask:
+                session.work_out()
                 session.ask()
                 self._opened.add(problem.fingerprint)
         self.store.create(self.study.name, token, session.events)
