@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import processes
 from tradeoff import MDP, Interview, cover, load
+from tradeoff.apps.web.compiling import Compiler
 from tradeoff.errors import LogError, ProblemError
 from tradeoff.model import Answer
 from tradeoff.problem import slack_of
-from tradeoff.stores import DamagedError
+from tradeoff.stores import DamagedError, open_store
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Sessions, Study, compiled
 from tradeoff.studies.export import files_of
@@ -110,3 +112,34 @@ def test_the_plans_may_miss_a_tenth_of_what_interviews_aim_at() -> None:
     problem = load("dependent")
     assert compiled.tolerance_for(Study.of(problem, "a")) == pytest.approx(0.001)
     assert compiled.tolerance_for(Study.of(problem, "a", settings={"target": 0.05})) == pytest.approx(0.005)
+
+
+def test_a_small_model_is_compiled_before_anybody_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, store = load("commute"), InMemoryStore()
+    study = Study.of(model, "trips", checks=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled, "FIRST_WORK", 1)
+        assert not compiled.compile_first(store, study, model)  # too large to let people wait
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled, "FIRST_SECONDS", 0.0)
+        assert not compiled.compile_first(store, study, model)  # not reached in time
+    assert compiled.kept(store, study, model) is None
+    assert compiled.compile_first(store, study, model)
+    found = compiled.kept(store, study, model)
+    assert found is not None and found.guarantee <= compiled.tolerance_for(study)
+
+
+def test_a_large_model_is_compiled_in_a_process_of_its_own(tmp_path: Path) -> None:
+    model, said = load("commute"), []
+    study = Study.of(model, "trips", checks=False)
+    with open_store(f"sqlite:///{tmp_path / 'study.db'}") as store:
+        study.keep(store, model)
+        compiler = Compiler(store, study, load, ("commute",), said.append)
+        compiler.start()
+        try:
+            processes.until(lambda: len(said) == 2, "compiling")
+        finally:
+            compiler.stop()
+        assert said[0].startswith("Compiling in the background") and said[1].startswith("Compiled. ")
+        found = compiled.kept(store, study, model)
+        assert found is not None and found.guarantee <= compiled.tolerance_for(study)

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff
+from tests import processes
 from tradeoff import Answer
 from tradeoff.apps.web.app import make_app
+from tradeoff.apps.web.threads import visit
 from tradeoff.log import read_log
 from tradeoff.stores.memory import InMemoryStore
-from tradeoff.studies import Sessions, Study
+from tradeoff.studies import Session, Sessions, Study
 from tradeoff.studies.computing import SHORT_FIRST, BusyError, ComputeQueue
 
 
@@ -202,3 +204,29 @@ def test_the_page_and_the_api_say_that_they_are_busy_and_the_rest_is_served() ->
             assert (await client.get(f"/api/interviews/{bob}/question")).json()["turn"] == 2
 
     asyncio.run(ask())
+
+
+def test_what_somebody_with_the_same_answers_is_having_computed_is_not_computed_twice() -> None:
+    people = made(ComputeQueue(slots=2))
+    tokens, other = [people.open() for _ in range(5)], people.open()
+    people.answer(other, 1, Answer.FIRST)
+    begun, known, worked = threading.Event(), threading.Event(), []
+
+    def work(session: Session) -> None:
+        where = "loop" if threading.current_thread() is threading.main_thread() else "thread"
+        if not known.is_set() and not session.answered:
+            begun.set()
+            assert known.wait(processes.PATIENCE)
+        worked.append((where, session.answered))
+
+    async def all_at_once() -> None:
+        waiting = [asyncio.create_task(visit(people, token, work, quick=lambda _: known.is_set())) for token in tokens]
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        await visit(people, other, work)  # who has said something else does not wait
+        assert worked == [("thread", 1)]
+        known.set()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(all_at_once())
+    assert sorted(worked[1:]) == [("loop", 0)] * 4 + [("thread", 0)]
