@@ -139,9 +139,7 @@ def tells(numbers: list[float], last: int) -> bool:
         for j, b in enumerate(exact[:i])
         if abs(a - b) > max(exact) * Decimal("1e-9")
     )
-    return (
-        near and all(len(number.as_tuple().digits) > 1 for number in shown if number >= max(shown)) and min(shown) > 0
-    )
+    return near and max(exact).adjusted() > last and min(shown) > 0  # the largest has two digits or more
 
 
 @given(several_long())
