@@ -191,8 +191,9 @@ class SqlStore(Store):
     def _wait(self, done: Future[None]) -> None:
         writer = self._writer
         while True:
-            # Read before the result: the writer may report it and then end.
-            alive = writer is not None and writer.is_alive()
+            alive = (
+                writer is not None and writer.is_alive()
+            )  # read before the result: the writer may report it and then end
             try:
                 return done.result(timeout=POLL)
             except TimeoutError:
@@ -377,11 +378,11 @@ def _create(connection: Connection, write: _Write, exists: bool) -> tuple[int, i
     if exists:
         raise conflict(write.folder, write.name)
     made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
-    alone = connection.dialect.name == "sqlite"  # no other process writes
-    with contextlib.nullcontext() if alone else connection.begin_nested():
+    with connection.begin_nested() as point:
         try:
             return int(connection.execute(made.returning(logs_table.c.id)).scalar_one()), 0
         except sa.exc.IntegrityError:  # another process has just created it
+            point.rollback()
             raise conflict(write.folder, write.name) from None
 
 
