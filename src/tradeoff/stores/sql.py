@@ -42,7 +42,6 @@ from tradeoff.stores.sqlite_file import TIMEOUT, SqliteFile, connect
 log = logging.getLogger("tradeoff.stores")
 
 MAX_BATCH = 256  # writes in one transaction
-ROWS = 500  # events in one statement
 CONNECTIONS = 10  # at most, the writer's included
 POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
 IDLE = 1.0  # seconds without a write after which the writer tidies up
@@ -341,19 +340,8 @@ def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> d
         rows += [{"log": log, "position": count + j, "body": line} for j, line in enumerate(write.lines)]
         known[key] = log, count + len(write.lines)
     if rows:
-        _insert(connection, rows)
-    return refused
-
-
-def _insert(connection: Connection, rows: list[dict[str, Any]]) -> None:
-    """Add events: to SQLite with few statements, after each of which this thread waits for those that compute."""
-    if connection.dialect.name != "sqlite":
         connection.execute(sa.insert(events_table), rows)
-        return
-    for begin in range(0, len(rows), ROWS):
-        values = tuple(row[name] for row in rows[begin : begin + ROWS] for name in ("log", "position", "body"))
-        places = ", ".join(["(?, ?, ?)"] * (len(values) // 3))
-        connection.exec_driver_sql(f"INSERT INTO events (log, position, body) VALUES {places}", values)
+    return refused
 
 
 def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
