@@ -111,14 +111,13 @@ def _interrupts_held() -> Iterator[None]:
         interrupted = True
 
     before = signal.signal(signal.SIGINT, note)
-    masked = sys.platform != "win32"
-    if masked:  # only for this thread, but processes inherit it
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Blocked in this thread, and in the processes that it starts.
+    blocked = None if sys.platform == "win32" else signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        if masked:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        if blocked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         signal.signal(signal.SIGINT, before)
         if interrupted:
             signal.raise_signal(signal.SIGINT)

@@ -206,7 +206,7 @@ def test_the_page_and_the_api_say_that_they_are_busy_and_the_rest_is_served() ->
     asyncio.run(ask())
 
 
-def test_what_somebody_with_the_same_answers_is_having_computed_is_not_computed_twice() -> None:
+def test_a_page_that_several_people_wait_for_is_computed_once() -> None:
     people = made(ComputeQueue(slots=2))
     tokens, other = [people.open() for _ in range(5)], people.open()
     people.answer(other, 1, Answer.FIRST)

@@ -49,8 +49,8 @@ async def visit(
     """Return the result of ``work(session)``; what it recorded is durable by then. ``long`` work waits for other people's.
 
     ``turn`` is the turn that the person has reached, if known. If ``quick(session)`` is true there is nothing to compute,
-    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute. What
-    somebody with the same answers is having computed is not computed twice: it is quick once they have it.
+    and the work runs in the event loop: passing it to a thread and back takes longer, above all while others compute. People
+    with the same answers wait for one computation: once the first of them has the page, it is quick for the others.
     """
     loop = asyncio.get_running_loop()
     while True:

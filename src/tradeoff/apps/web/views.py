@@ -241,8 +241,9 @@ def result_view(
     notice: str = "",
     shared: str = "",
 ) -> dict[str, Any]:
-    """Return the values of result.html: ``conflicts`` are the numbers of answers that contradict each other, ``shared`` is the
-    address at which others see the result.
+    """Return the values of result.html.
+
+    ``conflicts`` are the numbers of answers that contradict each other; ``shared`` is the address where others see the result.
     """
     return {
         "title": _title(problem, texts),
