@@ -203,11 +203,11 @@ def _result_page(
         told = decision(problem, session.interview, query)
         return views.result_body(problem, found, finished=session.finished, picture=_picture(sessions), decision=told)
 
-    with contextlib.nullcontext() if not query and cache.has(key) else session.interview.thinking():
+    with contextlib.nullcontext() if not query and key in cache.parts else session.interview.thinking():
         view = views.result_view(
             problem,
             found,
-            make() if query else cache.once(key, make),
+            make() if query else cache.parts.once(key, make),
             finished=session.finished,
             links=_links(sessions, token),
             answers=[as_shown(*given) for given in session.history()],
@@ -241,7 +241,7 @@ def _content(value: Any) -> Hashable:
 
 def _result_known(session: Session) -> bool:
     """Return whether somebody with the same answers has seen the result."""
-    return session.ready and render_cache(session.problem).has(_result_key(session))
+    return session.ready and _result_key(session) in render_cache(session.problem).parts
 
 
 async def own_log(request: Request) -> Response:
