@@ -22,6 +22,7 @@ TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
 PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
+NAMES_KEPT = 20_000  # groups of plans of a problem: about 10 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -105,6 +106,11 @@ def names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> t
 
     They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
     """
+    key = tuple((one.value.tobytes(), one.plan) for one in alternatives)
+    return names_of(problem).once(key, lambda: _names_beside(problem, alternatives))
+
+
+def _names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
     plans = [one.plan for one in alternatives]
     texts = [_decisions(problem, plan).first for plan in plans]
     names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
@@ -169,8 +175,16 @@ class _Decisions:
 _told: WeakKeyDictionary[Presentable, Kept[Hashable, Any]] = WeakKeyDictionary()
 
 
+_names: WeakKeyDictionary[Presentable, Kept[Hashable, tuple[str, ...]]] = WeakKeyDictionary()
+
+
 def _told_of(problem: Presentable) -> Kept[Hashable, Any]:
     return _told.setdefault(problem, Kept(PLANS_KEPT))
+
+
+def names_of(problem: Presentable) -> Kept[Hashable, tuple[str, ...]]:
+    """Return what plans of a problem were called beside each other so far."""
+    return _names.setdefault(problem, Kept(NAMES_KEPT))
 
 
 def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:

@@ -60,6 +60,8 @@ class Sessions:
         self._problems = {problem.fingerprint: problem}  # what interviews may be about
         self._opened: set[str] = set()  # those of which the first question is known
         self.queue = queue or ComputeQueue()
+        # Called with a turn to compute, before a page is made: another process may work out what it needs.
+        self.elsewhere: Callable[[Session, str], None] = lambda session, page: None
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
@@ -219,7 +221,7 @@ class Sessions:
         """How many directions the problem was solved for, to ask and to certify."""
         return sum(cache_of(problem).solved for problem in list(self._problems.values()))
 
-    def _problem_of(self, events: list[Event]) -> AnyProblem:
+    def problem_of(self, events: list[Event]) -> AnyProblem:
         """Return what an interview is about: the problem, or the coverage that this or another process has found."""
         about = events[0].get("problem") if events else None
         if about not in self._problems:
@@ -256,7 +258,7 @@ class Sessions:
                 with self._lock:
                     self._live.pop(entry.token, None)  # guessed tokens must not fill the memory
                 raise
-            entry.session = Session.resume(self._problem_of(events), events, checks=self.study.checks)
+            entry.session = Session.resume(self.problem_of(events), events, checks=self.study.checks)
             entry.stored = len(events)
         elif self.store.shared:
             new = self.store.read(self.study.name, entry.token, after=entry.stored)

@@ -74,6 +74,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     if not _drawn(sessions, session):
         # One turn in the queue for all of it; nothing is left to compute after this.
         with session.interview.thinking():
+            sessions.elsewhere(session, "question")
             due = session.work_out()
             if due is not None:
                 views.draw(session.problem, due, _picture(sessions))
@@ -195,6 +196,9 @@ async def result(request: Request) -> Response:
 def _result_page(
     sessions: Sessions, token: str, session: Session, notice: str, query: Mapping[str, str], shared: str
 ) -> str:
+    if not query and not _result_known(session):
+        with session.interview.thinking():
+            sessions.elsewhere(session, "result")
     session.ask()
     problem, found = session.problem, session.recommendation
     cache, key = render_cache(problem), _result_key(session)
@@ -273,6 +277,14 @@ def warm_up(study: Study, problem: AnyProblem) -> None:
         dominated_pair(problem)
     token = sessions.open()
     sessions.do(token, lambda session: _question_page(sessions, token, session, ""))
+
+
+def rehearse(sessions: Sessions, session: Session, page: str) -> None:
+    """Make a page for nobody, the next question or the result: what it needs is known after that."""
+    if page == "result":
+        _result_page(sessions, "", session, "", {}, "")
+    else:
+        _question_page(sessions, "", session, "")
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

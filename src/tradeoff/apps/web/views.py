@@ -175,6 +175,7 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
 def draw(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> None:
     """Draw a question, so that it can be shown without drawing anything."""
     if isinstance(shown, ShownMenu):
+        names_beside(problem, shown.alternatives)
         _menu(render_cache(problem), shown.alternatives, shown.question.asks, picture)
     else:
         _pair(render_cache(problem), shown.a, shown.b, picture)
