@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tradeoff.errors import ArgumentError
 from tradeoff.log import ACTIONS, Event, Reply
@@ -48,6 +48,16 @@ class _Live:
     used: float = 0.0  # when it was last used
 
 
+class Elsewhere(Protocol):
+    """Other processes that work out what pages need."""
+
+    def start(self) -> bool:
+        """Start them, unless they have been; return False if there are none."""
+
+    def think(self, session: Session, page: str) -> None:
+        """Have one of them work out a page, and put what it finds where this process looks first. Nothing has to be found."""
+
+
 class Sessions:
     """The sessions of one study."""
 
@@ -60,8 +70,7 @@ class Sessions:
         self._problems = {problem.fingerprint: problem}  # what interviews may be about
         self._opened: set[str] = set()  # those of which the first question is known
         self.queue = queue or ComputeQueue()
-        # Called with a turn to compute, before a page is made: another process may work out what it needs.
-        self.elsewhere: Callable[[Session, str], None] = lambda session, page: None
+        self.elsewhere: Elsewhere | None = None
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
@@ -188,6 +197,14 @@ class Sessions:
             if held:
                 self._drop_if_changed(entry)
                 entry.lock.release()
+
+    def think_elsewhere(self, session: Session, page: str) -> None:
+        """Let another process work out a page if there is one; call this with a turn to compute.
+
+        The others are started when somebody has to wait for the first time.
+        """
+        if self.elsewhere is not None and (not self.queue.waiting or self.elsewhere.start()):
+            self.elsewhere.think(session, page)
 
     def told(self, token: str) -> Hashable | None:
         """Return what a person has said, which is what the next page depends on; None if the session is not in memory."""

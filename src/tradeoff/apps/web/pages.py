@@ -74,7 +74,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     if not _drawn(sessions, session):
         # One turn in the queue for all of it; nothing is left to compute after this.
         with session.interview.thinking():
-            sessions.elsewhere(session, "question")
+            sessions.think_elsewhere(session, "question")
             due = session.work_out()
             if due is not None:
                 views.draw(session.problem, due, _picture(sessions))
@@ -198,7 +198,7 @@ def _result_page(
 ) -> str:
     if not query and not _result_known(session):
         with session.interview.thinking():
-            sessions.elsewhere(session, "result")
+            sessions.think_elsewhere(session, "result")
     session.ask()
     problem, found = session.problem, session.recommendation
     cache, key = render_cache(problem), _result_key(session)

@@ -67,12 +67,11 @@ def application(
     """
     problem.threads = 1  # many people are served at once: one core each
     sessions = Sessions(study, problem, store)
+    sessions.elsewhere = thinkers
     if not (compiled and begin_with_kept(sessions)):
         warm_up(study, problem)
         if compiled:
             follow(sessions)
-    if thinkers is not None:
-        thinkers.help(sessions)
     keep_collections_short()
     return make_app(
         sessions, problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits), visitor_header=visitor_header,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.apps.web import pages
+from tradeoff.apps.web.compiling import drawn_ahead
 from tradeoff.apps.web.health import Figures, memory, tell_others
 from tradeoff.apps.web.processes import Workers
 from tradeoff.apps.web.rendering import render_cache
@@ -30,9 +31,11 @@ from tradeoff.presentation.plans import names_of
 from tradeoff.sources import AnyProblem
 from tradeoff.strategies.cache import cache_of
 from tradeoff.studies import Session, Sessions
+from tradeoff.studies.compiled import kept
 
 MOST = 4  # processes; each has the model and 128 MB of states of its own
 ALIKE = 2  # people with the same first answers are thought about by the same process, which knows what came before
+LESS = 5  # by how much the one that replies goes before them
 NUMBERED = 20_000  # alternatives that are sent once and named by their number after that
 
 Found = list[tuple[str, Hashable, Any]]  # what is new: in which of the caches, under which key
@@ -44,7 +47,7 @@ def spare_cores(workers: int) -> int:
 
 
 class Thinkers:
-    """The thinkers of this process. They are started when somebody has to wait for the first time."""
+    """The thinkers of this process."""
 
     def __init__(self, work: Callable[..., None], given: tuple[object, ...], count: int) -> None:
         """``work(*given, address)`` calls ``think`` with that address, in each of ``count`` processes."""
@@ -54,23 +57,15 @@ class Thinkers:
         self._workers: Workers | None = None
         self._listener: Listener | None = None
 
-    def help(self, sessions: Sessions) -> None:
-        """Let thinkers make the pages of these sessions from now on."""
-
-        def elsewhere(session: Session, page: str) -> None:
-            if self._workers is None and sessions.queue.waiting:
-                self._start()
-            self._think(session, page)
-
-        sessions.elsewhere = elsewhere
-
-    def _start(self) -> None:
+    def start(self) -> bool:
+        """Start them, unless they have been; return False if there are none."""
         with self._lock:
             if self._workers is not None or not self._lines:
-                return
+                return bool(self._lines)
             self._listener = Listener(authkey=bytes(current_process().authkey))
             threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
             self._workers = Workers(self._work, (*self._given, self._listener.address), len(self._lines))
+            return True
 
     def _accept(self, listener: Listener) -> None:
         while True:
@@ -86,7 +81,7 @@ class Thinkers:
                 else:
                     connection.close()
 
-    def _think(self, session: Session, page: str) -> None:
+    def think(self, session: Session, page: str) -> None:
         """Have a thinker make a page, and keep what it finds; if none is there, do nothing."""
         if self._workers is None:
             return
@@ -152,11 +147,18 @@ class _Line:
 
 def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None:
     """Make the pages that are asked for at an address, until nobody is there any more."""
+    with contextlib.suppress(AttributeError, OSError):  # Windows has no such priorities
+        os.nice(LESS)
     sessions.problem.threads = 1
     tell_others(figures, lambda: Figures(solves=sessions.solves, memory=memory()))
+    coverage = kept(sessions.store, sessions.study, sessions.problem)
+    pages.warm_up(sessions.study, sessions.problem if coverage is None else coverage)
+    ahead = iter(()) if coverage is None else drawn_ahead(coverage)
     numbers = _Numbers()
     with contextlib.suppress(EOFError, OSError), Client(address, authkey=bytes(current_process().authkey)) as line:
         while True:
+            while not line.poll() and next(ahead, None) is not None:
+                pass
             events, page = line.recv()
             line.send(numbers.packed(_made(sessions, events, page)))
 
