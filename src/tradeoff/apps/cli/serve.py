@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
     from tradeoff.stores import Store
     from tradeoff.studies import Study
+    from tradeoff.studies.computing import ComputeQueue
 
 STORE = "sqlite:///tradeoff.db"
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
@@ -241,6 +242,7 @@ def run(
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
     from tradeoff.studies.compiled import can_compile, compile_first, kept
+    from tradeoff.studies.computing import ComputeQueue
 
     if listen.workers > 1 and not store.shared:
         raise ArgumentError(
@@ -258,12 +260,13 @@ def run(
     count = spare_cores(listen.workers) if listen.thinkers is None else listen.thinkers
     figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 or count else None
     thinkers = Thinkers(think_for, (address, study.name, source, figures), count)
+    queue = ComputeQueue()
     with working("Getting ready ..."):
         compiles = compiled(listen, study, problem) and kept(store, study, problem) is None
         if compiles and compile_first(store, study, problem):
             compiles = False
             say("Compiled: people are asked about plans that are proved to be enough.")
-        app = application(store, study, problem, listen, leaving, figures, thinkers)
+        app = application(store, study, problem, listen, leaving, queue, figures, thinkers)
     workers = Workers(work, (address, study.name, source, listen, port, figures), listen.workers - 1)
     compiler = None
     if compiles:
@@ -281,6 +284,7 @@ def run(
     try:
         serve_app(app, addresses, port, ready=ready, leave=Leave(leaving, listen.drain, others))
     finally:
+        queue.close()
         workers.stop()
         thinkers.stop()
         if compiler is not None:
@@ -296,6 +300,7 @@ def application(
     problem: AnyProblem,
     listen: ListenOptions,
     leaving: threading.Event,
+    queue: ComputeQueue,
     figures: Path | None,
     thinkers: Thinkers | None = None,
 ) -> ASGIApp:
@@ -305,7 +310,7 @@ def application(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     return application(
         study, problem, store, listen.hosts, listen.limits, listen.visitor_header, leaving,
-        compiled(listen, study, problem), figures, thinkers,
+        compiled(listen, study, problem), figures, thinkers, queue,
     )  # fmt: skip
 
 
@@ -341,13 +346,18 @@ def work(
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
+    from tradeoff.studies.computing import ComputeQueue
 
     leaving = threading.Event()
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        app = application(store, study, problem, listen, leaving, figures)
-        serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
+        queue = ComputeQueue()
+        app = application(store, study, problem, listen, leaving, queue, figures)
+        try:
+            serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
+        finally:
+            queue.close()
 
 
 def think_for(address: str, name: str, source: Source | None, figures: Path | None, where: Any) -> None:

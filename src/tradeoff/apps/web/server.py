@@ -29,6 +29,7 @@ from tradeoff.errors import ArgumentError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import Store
 from tradeoff.studies import Sessions, Study
+from tradeoff.studies.computing import ComputeQueue
 
 __all__ = [
     "Compiler", "Leave", "Thinkers", "Workers", "application", "check_limits", "check_port", "resolve", "serve",
@@ -59,6 +60,7 @@ def application(
     compiled: bool = False,
     figures: Path | None = None,
     thinkers: Thinkers | None = None,
+    queue: ComputeQueue | None = None,
 ) -> ASGIApp:
     """Return the application, warmed up, so that the first person does not wait for the compiler.
 
@@ -66,7 +68,7 @@ def application(
     the problem as soon as one is kept beside the study.
     """
     problem.threads = 1  # many people are served at once: one core each
-    sessions = Sessions(study, problem, store)
+    sessions = Sessions(study, problem, store, queue=queue)
     sessions.elsewhere = thinkers
     if not (compiled and begin_with_kept(sessions)):
         warm_up(study, problem)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.apps.web import pages
-from tradeoff.apps.web.compiling import drawn_ahead
+from tradeoff.apps.web.compiling import REST, drawn_ahead
 from tradeoff.apps.web.health import Figures, memory, tell_others
 from tradeoff.apps.web.processes import Workers
 from tradeoff.apps.web.rendering import render_cache
@@ -157,7 +157,7 @@ def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None
     numbers = _Numbers()
     with contextlib.suppress(EOFError, OSError), Client(address, authkey=bytes(current_process().authkey)) as line:
         while True:
-            while not line.poll() and next(ahead, None) is not None:
+            while not line.poll(REST) and next(ahead, None) is not None:
                 pass
             events, page = line.recv()
             line.send(numbers.packed(_made(sessions, events, page)))
