@@ -84,6 +84,10 @@ class ListenOptions:
             )
         if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
             raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
+        if self.workers > 1 and self.thinkers:
+            raise ArgumentError(
+                f"--thinkers {self.thinkers} is for one worker; {self.workers} workers use the cores themselves: leave it out"
+            )
         check_limits(self.limits)
 
     def addresses(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from tradeoff.apps.web.compiling import REST, drawn_ahead
 from tradeoff.apps.web.health import Figures, memory, tell_others
 from tradeoff.apps.web.processes import Workers
 from tradeoff.apps.web.rendering import render_cache
+from tradeoff.errors import TradeoffError
 from tradeoff.keeping import Kept
 from tradeoff.log import Event
 from tradeoff.model import Alternative
@@ -151,7 +152,9 @@ def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None
         os.nice(LESS)
     sessions.problem.threads = 1
     tell_others(figures, lambda: Figures(solves=sessions.solves, memory=memory()))
-    coverage = kept(sessions.store, sessions.study, sessions.problem)
+    coverage = None
+    with contextlib.suppress(TradeoffError):  # the process that serves says what is wrong
+        coverage = kept(sessions.store, sessions.study, sessions.problem)
     pages.warm_up(sessions.study, sessions.problem if coverage is None else coverage)
     ahead = iter(()) if coverage is None else drawn_ahead(coverage)
     numbers = _Numbers()
