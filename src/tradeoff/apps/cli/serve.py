@@ -245,6 +245,7 @@ def run(
     from tradeoff.apps.web.server import Compiler, Leave, Thinkers, Workers, check_port, spare_cores
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
+    from tradeoff.stores.memory import InMemoryStore
     from tradeoff.studies.compiled import can_compile, compile_first, kept
     from tradeoff.studies.computing import ComputeQueue
 
@@ -262,6 +263,7 @@ def run(
     port = check_port(addresses, listen.port)
     leaving = threading.Event()
     count = spare_cores(listen.workers) if listen.thinkers is None else listen.thinkers
+    count = 0 if isinstance(store, InMemoryStore) else count  # no other process finds the study there
     figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 or count else None
     thinkers = Thinkers(think_for, (address, study.name, source, figures), count)
     queue = ComputeQueue()
