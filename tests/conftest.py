@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgresql, processes
+from tests import nginx, postgresql, processes
 from tradeoff.problems.card import absent
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -44,6 +44,8 @@ collect_ignore = [folder for folder, reason in NOT_RUN.items() if reason]
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for folder in collect_ignore:
         terminalreporter.write_line(f"not run: tests/{folder} ({NOT_RUN[folder]})")
+    if nginx.PROGRAM is None:
+        terminalreporter.write_line("not run: nginx in front of several servers (nginx is not installed)")
 
 
 def pytest_runtest_setup() -> None:
