@@ -20,6 +20,9 @@ RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
 TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
+CONDITION = 40  # of the condition in it, if there is more than one
+# A phrase that begins with one of these is a condition as it is.
+CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
 PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
 NAMES_KEPT = 20_000  # groups of plans of a problem: about 10 MB
@@ -221,7 +224,7 @@ def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[i
     pair = next((found for found in pairs if found is not None), None)
     if pair is None:
         return dict.fromkeys(plans, "")
-    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
+    where = _condition(problem.wording, pair[0].state)
     said: dict[str, dict[int, Alternative]] = {}
     for i, plan in plans.items():
         there = _decided_at(problem, plan.plan, pair[0])
@@ -230,13 +233,24 @@ def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[i
         elif min(pair[0].probability, pair[1].probability) > 1 - ROUNDING:
             more = f", then {one_line(there.action)}"
         else:
-            more = f"; {where}: {one_line(there.action)}"
+            more = f"; {one_line(there.action)} {where}"
         said.setdefault(more, {})[i] = plan
     return {
         i: f"{more}{end}"
         for more, alike in said.items()
         for i, end in (_differing(problem, alike) if 1 < len(alike) < len(plans) else dict.fromkeys(alike, "")).items()
     }
+
+
+def _condition(wording: Wording, state: str) -> str:
+    """Return a situation as the end of a sentence: "if in a calm market, with 8370 EUR". What is too long is left out."""
+    first, *others = map(one_line, wording.parts(state).values())
+    words = first if first.split(" ")[0].lower() in CONDITIONAL else f"if {first}"
+    for other in others:
+        if len(words) + len(other) > CONDITION:
+            return f"{words} …"
+        words += f", {other}"
+    return words
 
 
 def _decided_at(problem: Presentable, plan: Plan, situation: Situation) -> Situation | None:
