@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin
+from numba.np.arrayobj import make_array
 
 from tradeoff.kernels.vector import Lanes, _splat
 
@@ -104,6 +105,18 @@ def _lowest_bit(_: Any, bits: Any) -> Any:
     return types.int64(types.int64), lambda _, builder, __, given: builder.cttz(given[0], ir.Constant(ir.IntType(1), 1))
 
 
+def _borrowed(_: Any, array: Any) -> Any:
+    """Return an array whose references are not counted, which costs more than small helpers do; its owner must outlive it."""
+
+    def generate(context: Any, builder: Any, called: Any, given: Any) -> Any:
+        view = make_array(called.args[0])(context, builder, given[0])  # type: ignore[no-untyped-call]
+        view.meminfo, view.parent = (ir.Constant(one.type, None) for one in (view.meminfo, view.parent))
+        return view._getvalue()
+
+    return array(array), generate
+
+
+borrowed: Any = intrinsic(_borrowed)
 bits_of: Any = intrinsic(_bits_of)
 number_of: Any = intrinsic(_number_of)
 at_least: Any = intrinsic(_chosen(">"))  # the larger of each number and a scalar

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.kernels.density import FLOOR, GRADED, LAPSE, NOISE, PRECISION
-from tradeoff.kernels.jit import folded
+from tradeoff.kernels.density import FLOOR, GRADED, LAPSE, NOISE
+from tradeoff.kernels.jit import folded, helper
 from tradeoff.kernels.lanes import at_least, at_most, bits_of, flags, number_of
 from tradeoff.kernels.vector import broadcast, greater, load, not_less, store
 
@@ -91,7 +91,7 @@ def above(x: Any) -> Any:
     return 1.0 / (1.0 + short_exponential(at_least(at_most(x, SATURATED), -SATURATED)))
 
 
-@folded
+@helper
 def doubt(differences: Any, kinds: Any, shares: Any, low: Any, coefficients: Any, powers: Any) -> Any:
     """Return how close to 1 the ratio of two densities must be before their last digits count; 0 if they always do.
 
@@ -116,7 +116,7 @@ def doubt(differences: Any, kinds: Any, shares: Any, low: Any, coefficients: Any
     return close if close < TOO_CLOSE and largest < STEEPEST else 0.0
 
 
-@folded
+@helper
 def exponents(powers: Any, even: Any) -> Any:
     """Put the power of the product of all weights in each part of the prior into ``even``; return whether each has just one."""
     for c in range(powers.shape[0]):
@@ -127,7 +127,7 @@ def exponents(powers: Any, even: Any) -> Any:
     return True
 
 
-@folded
+@helper
 def priors(product: Any, logs: Any, coefficients: Any, powers: Any, even: Any, symmetric: Any) -> Any:
     """Return the prior density of weights in four places, of which their ``product`` is enough if it is ``symmetric``.
 
@@ -147,7 +147,7 @@ def priors(product: Any, logs: Any, coefficients: Any, powers: Any, even: Any, s
     return total
 
 
-@folded
+@helper
 def signed(differences: Any, kinds: Any) -> Any:
     """Return the differences towards what was said, a row for each objective; fours are taken at once."""
     count, d = differences.shape
@@ -169,7 +169,7 @@ def weigh(turned: Any, w: Any, table: Any, row: Any) -> None:
         store(table, row * width + q, margin)
 
 
-@folded
+@helper
 def told(table: Any, kinds: Any, since: Any, t: Any, precision: Any, noise: Any, lapse: Any) -> Any:
     """Return how likely the answers of the present mind are in four places, ``t`` along the line."""
     steep, meant, slip, product = 1.0 / noise, 1.0 - 1.5 * lapse, 0.5 * lapse, broadcast(1.0, 4)
@@ -187,7 +187,7 @@ def told(table: Any, kinds: Any, since: Any, t: Any, precision: Any, noise: Any,
     return product
 
 
-@folded
+@helper
 def feel(table: Any, precision: Any, noise: Any) -> None:
     """Work out how likely each margin is felt to be above the precision, and above minus that."""
     width, steep = table.shape[1], 1.0 / noise

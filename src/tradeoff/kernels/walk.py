@@ -6,7 +6,7 @@ not one per answer and weight.
 
 A move compares densities, and what they are is not used for anything else. So they are compared roughly (``quick.py``) and,
 only where that does not decide, to the last digit (``density.py``). ``known`` has the rough prior and likelihood of where a
-particle is, and ``felt`` its traits, which the next move begins with; they are not numbers (nan) where nothing is decided roughly.
+particle is, and ``felt`` its traits, with which the next move begins.
 """
 
 import math
@@ -20,7 +20,6 @@ from numba import float64, int64, types, uint64
 from tradeoff.kernels.density import (
     FLOOR,
     LAPSE,
-    MUCH,
     NOISE,
     PRECISION,
     TRAITS,
@@ -29,7 +28,7 @@ from tradeoff.kernels.density import (
     one_density,
 )
 from tradeoff.kernels.jit import compiled, folded, helper
-from tradeoff.kernels.lanes import at_least, lowest_bit
+from tradeoff.kernels.lanes import at_least, borrowed, lowest_bit
 from tradeoff.kernels.mind import changed_mind, quickly_changed_mind
 from tradeoff.kernels.quick import (
     ALL,
@@ -118,6 +117,7 @@ def along_others(
     w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
     low: Any, high: Any, coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any,
     slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, turned: Any, places: Any, known: Any, felt: Any,
+    four_logs: Any,
 ) -> Any:  # fmt: skip
     """Move the weights and traits along the difference of two other particles."""
     d, n = w.shape[0], others.shape[0]
@@ -154,7 +154,9 @@ def along_others(
     if close > 0.0:
         weigh(turned, w, table, SLACK)
         weigh(turned, direction, table, SLOPE)
-    for _ in range(0, SHRINKS, FOUR):
+    left = SHRINKS
+    while left > 0:
+        left, tried = left - FOUR, FOUR
         lowest, highest = propose(places, lowest, highest, state[0])
         maybe, surely = int64(ALL), int64(0)
         if close > 0.0:
@@ -164,8 +166,8 @@ def along_others(
                 weight = at_least(w[j] + t * direction[j], FLOOR)
                 product = product * weight
                 if not symmetric:
-                    store(logs, FOUR * j, logarithm(weight))
-            prior = priors(product, logs, coefficients, powers, even, symmetric)
+                    store(four_logs, FOUR * j, logarithm(weight))
+            prior = priors(product, four_logs, coefficients, powers, even, symmetric)
             precision = short_exponential(traits[PRECISION] + t * rise[PRECISION])
             noise = short_exponential(traits[NOISE] + t * rise[NOISE])
             lapse = short_exponential(traits[LAPSE] + t * rise[LAPSE])
@@ -201,10 +203,9 @@ def along_others(
                 for j in range(TRAITS):
                     traits[j] += at * rise[j]
                 settle(known, felt, places, k)
-                state[0] += uint64(STRIDE) * uint64(k + 1)
-                return
-            maybe &= maybe - 1
-        state[0] += uint64(STRIDE) * uint64(FOUR)
+                left, tried = 0, k + 1
+            maybe = 0 if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
 
 
 @folded
@@ -218,7 +219,7 @@ def settle(known: Any, felt: Any, places: Any, k: Any) -> None:
 def one_weight(
     w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
     logs: Any, slack: Any, slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, turned: Any,
-    places: Any, known: Any, felt: Any, rest: Any,
+    places: Any, known: Any, felt: Any, four_logs: Any, rest: Any,
 ) -> Any:  # fmt: skip
     """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
     d = w.shape[0]
@@ -231,19 +232,21 @@ def one_weight(
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    if x < FLOOR or (1.0 - x) * least_share < FLOOR:
-        return  # below the floor, where every point would be as good: the other moves lead out of there
-    share = 1.0 - uniform(state)
+    # Below the floor every point would be as good: the other moves lead out of there.
+    left = 0 if x < FLOOR or (1.0 - x) * least_share < FLOOR else SHRINKS
+    share = 1.0 - uniform(state) if left > 0 else 1.0
     level, least = known[PRIOR] * known[LIKELIHOOD] * share, np.nan
     if close > 0.0:  # the margin is linear in x: (1 - x) of the others' and x of its own
         for i in range(d):
             rest[i] = 0.0 if i == j else w[i] / (1.0 - x)
-            level *= x if i == j else 1.0 - x  # x (1 - x) for the scale, (1 - x)^(d - 2) for lines that meet in a corner
+            # x (1 - x) for the scale, and (1 - x)^(d - 2) for lines that meet in a corner
+            level *= x if i == j else 1.0 - x
         weigh(turned, rest, table, SLACK)
         width = table.shape[1]
         for q in range(0, width, FOUR):
             store(table, SLOPE * width + q, load(turned, j * width + q, 4) - load(table, SLACK * width + q, 4))
-    for _ in range(0, SHRINKS, FOUR):
+    while left > 0:
+        left, tried = left - FOUR, FOUR
         lowest, highest = propose(places, lowest, highest, state[0])
         maybe, surely, inside = int64(ALL), int64(0), int64(0)
         for k in range(FOUR):
@@ -252,19 +255,25 @@ def one_weight(
             inside |= int64(not (there < FLOOR or (1.0 - there) * least_share < FLOOR)) << k
         if close > 0.0:
             at = load(places, AT * FOUR, 4)
-            left = 1.0 - at
+            others = 1.0 - at
             product, measure = at, at
             for i in range(d):
                 if i == j:
                     weight = at
                 else:
-                    weight = left * rest[i]
-                    product, measure = product * weight, measure * left
+                    weight = others * rest[i]
+                    product, measure = product * weight, measure * others
                 if not symmetric:
-                    store(logs, FOUR * i, logarithm(weight))
-            prior = priors(product, logs, coefficients, powers, even, symmetric)
+                    store(four_logs, FOUR * i, logarithm(weight))
+            prior = priors(product, four_logs, coefficients, powers, even, symmetric)
             likely = told(
-                table, kinds, since, at, broadcast(felt[PRECISION], 4), broadcast(felt[NOISE], 4), broadcast(felt[LAPSE], 4)
+                table,
+                kinds,
+                since,
+                at,
+                broadcast(felt[PRECISION], 4),
+                broadcast(felt[NOISE], 4),
+                broadcast(felt[LAPSE], 4),
             )
             maybe, surely = compared(prior * likely * measure, level, close)
             store(places, PRIOR_AT * FOUR, prior)
@@ -277,12 +286,12 @@ def one_weight(
                 first = least != least
                 if first:
                     for q in range(kinds.shape[0]):
-                        others = 0.0
+                        margin = 0.0
                         for i in range(d):
                             if i != j:
-                                others += differences[q, i] * w[i]
-                        others /= 1.0 - x
-                        slack[q], slope[q] = others, differences[q, j] - others
+                                margin += differences[q, i] * w[i]
+                        margin /= 1.0 - x
+                        slack[q], slope[q] = margin, differences[q, j] - margin
                 for here in range(0 if first else 1, 2):
                     found = one_density(
                         w, j, there if here else x, least_share, slack, slope, kinds, shares, since, traits, coefficients,
@@ -294,10 +303,9 @@ def one_weight(
                 for i in range(d):
                     w[i] = there if i == j else w[i] * (1.0 - there) / (1.0 - x)
                 known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
-                state[0] += uint64(STRIDE) * uint64(k + 1)
-                return
-            maybe &= maybe - 1
-        state[0] += uint64(STRIDE) * uint64(FOUR)
+                left, tried = 0, k + 1
+            maybe = 0 if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
 
 
 @folded
@@ -311,7 +319,9 @@ def one_trait(
     share = 1.0 - uniform(state)
     level, least = known[LIKELIHOOD] * share, np.nan
     lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
-    for _ in range(0, SHRINKS, FOUR):
+    left = SHRINKS
+    while left > 0:
+        left, tried = left - FOUR, FOUR
         lowest, highest = propose(places, lowest, highest, state[0])
         maybe, surely = int64(ALL), int64(0)
         if close > 0.0:
@@ -346,10 +356,84 @@ def one_trait(
             if taken:
                 traits[which] += places[AT, k]
                 felt[which], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
-                state[0] += uint64(STRIDE) * uint64(k + 1)
-                return
-            maybe &= maybe - 1
-        state[0] += uint64(STRIDE) * uint64(FOUR)
+                left, tried = 0, k + 1
+            maybe = 0 if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
+
+
+@folded
+def move_each(
+    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, close: Any, symmetric: Any,
+    state: Any, direction: Any, logs: Any, slack: Any, slope: Any, rise: Any, there: Any, felt: Any, rest: Any, known: Any,
+    even: Any, places: Any, turned: Any, table: Any, four_logs: Any,
+) -> None:  # fmt: skip
+    """Move every particle, as ``move_all`` says, which owns all of these arrays until it is done."""
+    weights, traits, since, others = borrowed(weights), borrowed(traits), borrowed(since), borrowed(others)
+    other_traits, differences, kinds = borrowed(other_traits), borrowed(differences), borrowed(kinds)
+    shares, low, high, coefficients = borrowed(shares), borrowed(low), borrowed(high), borrowed(coefficients)
+    powers, state, direction, logs = borrowed(powers), borrowed(state), borrowed(direction), borrowed(logs)
+    slack, slope, rise, there = borrowed(slack), borrowed(slope), borrowed(rise), borrowed(there)
+    felt, rest = borrowed(felt), borrowed(rest)
+    known, even, places, turned = borrowed(known), borrowed(even), borrowed(places), borrowed(turned)
+    table, four_logs = borrowed(table), borrowed(four_logs)
+    n, d = weights.shape
+    count = kinds.shape[0]
+    for p in range(n):
+        state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
+        w, own = weights[p], traits[p]
+        if close > 0.0:
+            weigh(turned, w, table, SLACK)
+            for j in range(TRAITS):
+                felt[j] = exponential(own[j])
+            product = broadcast(1.0, 4)
+            for j in range(d):
+                weight = broadcast(max(w[j], FLOOR), 4)
+                product = product * weight
+                store(four_logs, FOUR * j, logarithm(weight))
+            store(places, PRIOR_AT * FOUR, priors(product, four_logs, coefficients, powers, even, symmetric))
+            feel(table, felt[PRECISION], felt[NOISE])
+            chances(table, kinds, felt[LAPSE])
+            known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, 0], 1.0
+            for q in range(since[p], count):
+                known[LIKELIHOOD] *= table[CHANCE, q]
+        for _ in range(rounds):
+            if d > 1:
+                for _ in range(2):
+                    along_others(
+                        w, own, since[p], others, other_traits, differences, kinds, shares, low, high, coefficients, powers,
+                        direction, rise, logs, there, slack, slope, state, close, even, symmetric, table, turned, places,
+                        known, felt, four_logs,
+                    )  # fmt: skip
+                one_weight(
+                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state, close,
+                    even, symmetric, table, turned, places, known, felt, four_logs, rest,
+                )  # fmt: skip
+            margins(w, differences, slack, slope)
+            if close > 0.0:
+                weigh(turned, w, table, SLACK)
+            if change > -np.inf:
+                share, found = uniform(state), int64(-1)
+                if close > 0.0:
+                    feel(table, felt[PRECISION], felt[NOISE])
+                    chances(table, kinds, felt[LAPSE])
+                    found = quickly_changed_mind(table, count, change, share, close, slope)
+                since[p] = found if found >= 0 else changed_mind(own, kinds, shares, change, share, slack, slope)
+                known[LIKELIHOOD] = 1.0
+                for q in range(count):
+                    slope[q] = 0.0
+                    known[LIKELIHOOD] *= table[CHANCE, q] if q >= since[p] else 1.0
+            for j in range(TRAITS):
+                if low[j] < high[j]:
+                    one_trait(
+                        own, j, since[p], kinds, shares, low, high, there, slack, slope, state, close, table, places, known,
+                        felt,
+                    )  # fmt: skip
+        total = 0.0
+        for j in range(d):
+            total += w[j]
+        for j in range(d):
+            w[j] /= total
 
 
 _compiling = threading.Lock()
@@ -384,67 +468,18 @@ def move_all(
     logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do. Whether it
     is ``quick`` changes no bit.
     """
-    n, d = weights.shape
-    count = kinds.shape[0]
+    d, count = weights.shape[1], kinds.shape[0]
     state = np.empty(1, np.uint64)
-    direction, logs, slack, slope = np.empty(d), np.empty(FOUR * d), np.empty(count), np.empty(count)
+    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(count), np.empty(count)
     rise, there, felt, rest = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(d)
     known, even, places = np.full(2, np.nan), np.empty(powers.shape[0]), np.empty((6, FOUR))
     close = doubt(differences, kinds, shares, low, coefficients, powers) if quick else 0.0
     symmetric, turned = exponents(powers, even), signed(differences, kinds)
-    table = np.zeros((5, turned.shape[1]))
-    for p in range(n):
-        state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
-        w, own = weights[p], traits[p]
-        if close > 0.0:
-            weigh(turned, w, table, SLACK)
-            for j in range(TRAITS):
-                felt[j] = exponential(own[j])
-            product = broadcast(1.0, 4)
-            for j in range(d):
-                weight = broadcast(max(w[j], FLOOR), 4)
-                product = product * weight
-                store(logs, FOUR * j, logarithm(weight))
-            store(places, PRIOR_AT * FOUR, priors(product, logs, coefficients, powers, even, symmetric))
-            feel(table, felt[PRECISION], felt[NOISE])
-            chances(table, kinds, felt[LAPSE])
-            known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, 0], 1.0
-            for q in range(since[p], count):
-                known[LIKELIHOOD] *= table[CHANCE, q]
-        for _ in range(rounds):
-            if d > 1:
-                for _ in range(2):
-                    along_others(
-                        w, own, since[p], others, other_traits, differences, kinds, shares, low, high, coefficients, powers,
-                        direction, rise, logs, there, slack, slope, state, close, even, symmetric, table, turned, places,
-                        known, felt,
-                    )  # fmt: skip
-                one_weight(
-                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state, close,
-                    even, symmetric, table, turned, places, known, felt, rest,
-                )  # fmt: skip
-            margins(w, differences, slack, slope)
-            if close > 0.0:
-                weigh(turned, w, table, SLACK)
-            if change > -np.inf:
-                share, found = uniform(state), int64(-1)
-                if close > 0.0:
-                    feel(table, felt[PRECISION], felt[NOISE])
-                    chances(table, kinds, felt[LAPSE])
-                    found = quickly_changed_mind(table, count, change, share, close, slope)
-                since[p] = found if found >= 0 else changed_mind(own, kinds, shares, change, share, slack, slope)
-                known[LIKELIHOOD] = 1.0
-                for q in range(count):
-                    slope[q] = 0.0
-                    known[LIKELIHOOD] *= table[CHANCE, q] if q >= since[p] else 1.0
-            for j in range(TRAITS):
-                if low[j] < high[j]:
-                    one_trait(
-                        own, j, since[p], kinds, shares, low, high, there, slack, slope, state, close, table, places, known,
-                        felt,
-                    )  # fmt: skip
-        total = 0.0
-        for j in range(d):
-            total += w[j]
-        for j in range(d):
-            w[j] /= total
+    table, four_logs = np.zeros((5, turned.shape[1])), np.empty(FOUR * d)
+    move_each(
+        weights, traits, since, others, other_traits, differences,
+        kinds, shares, low, high, coefficients, powers, change,
+        rounds, seed, close, symmetric, state, direction, logs, slack, slope,
+        rise, there, felt, rest, known, even, places,
+        turned, table, four_logs,
+    )  # fmt: skip
