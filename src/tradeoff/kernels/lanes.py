@@ -41,7 +41,7 @@ def _lowered(context: Any, builder: Any, called: Any, given: Any, operation: Any
 def _define(operation: Any) -> None:
     """Let kernels use an operator on lanes."""
 
-    class OfLanes(AbstractTemplate):  # type: ignore[misc]
+    class OfLanes(AbstractTemplate):
         def generic(self, given: Any, _: Any) -> Any:
             lanes = [one for one in given if isinstance(one, Lanes)]
             if not lanes or any(one.kind != lanes[0].kind or one.kind == "m" for one in lanes):
@@ -49,15 +49,16 @@ def _define(operation: Any) -> None:
             among, scalar = SCALARS[lanes[0].kind]
             if not all(isinstance(one, Lanes | among) for one in given):
                 return None
-            return signature(lanes[0], *(one if isinstance(one, Lanes) else scalar for one in given))
+            parts = [one if isinstance(one, Lanes) else scalar for one in given]
+            return signature(lanes[0], *parts)  # type: ignore[no-untyped-call]
 
-    infer_global(operation)(OfLanes)
+    infer_global(operation)(OfLanes)  # type: ignore[no-untyped-call]
 
     def lowered(context: Any, builder: Any, called: Any, given: Any) -> Any:
         return _lowered(context, builder, called, given, operation)
 
     for pair in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
-        lower_builtin(operation, *pair)(lowered)
+        lower_builtin(operation, *pair)(lowered)  # type: ignore[no-untyped-call]
 
 
 for _operation in {*_REALS, *_INTEGERS}:

@@ -27,7 +27,8 @@ from tradeoff.kernels.density import (
     line_density,
     one_density,
 )
-from tradeoff.kernels.jit import compiled, folded, helper
+from tradeoff.kernels.draws import STRIDE, normal, propose, uniform
+from tradeoff.kernels.jit import compiled, folded
 from tradeoff.kernels.lanes import at_least, borrowed, lowest_bit
 from tradeoff.kernels.mind import changed_mind, quickly_changed_mind
 from tradeoff.kernels.quick import (
@@ -56,50 +57,12 @@ from tradeoff.kernels.quick import (
     told,
     weigh,
 )
-from tradeoff.kernels.vector import broadcast, choose, load, store
+from tradeoff.kernels.vector import broadcast, load, store
 
 SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
 FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
 PRIOR, LIKELIHOOD = 0, 1  # the places in ``known``
-STRIDE = 0x9E3779B97F4A7C15  # from the state of the generator to the next
-
-
-@folded
-def mixed(number: Any) -> Any:
-    """Return the number in [0, 1) of a state of a SplitMix64 generator (Steele, Lea and Flood 2014)."""
-    z = (number ^ (number >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    z = z ^ (z >> uint64(31))
-    return (z >> uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@folded
-def uniform(state: Any) -> Any:
-    """Return the next number in [0, 1)."""
-    state[0] += uint64(STRIDE)
-    return mixed(state[0])
-
-
-@helper
-def normal(state: Any) -> Any:
-    """Return a normally distributed number (Box and Muller)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(state)))
-    return radius * math.cos(2.0 * math.pi * uniform(state))
-
-
-@folded
-def propose(places: Any, lowest: Any, highest: Any, number: Any) -> Any:
-    """Draw four places between two ends, each as if the one before would not do; return the ends if none does.
-
-    They are the next four of the generator whose state is ``number``.
-    """
-    for k in range(FOUR):
-        number += uint64(STRIDE)
-        t = lowest + (highest - lowest) * mixed(number)
-        places[AT, k] = t
-        lowest, highest = choose(t < 0.0, t, lowest), choose(t < 0.0, highest, t)
-    return lowest, highest
 
 
 @folded
@@ -204,7 +167,7 @@ def along_others(
                     traits[j] += at * rise[j]
                 settle(known, felt, places, k)
                 left, tried = 0, k + 1
-            maybe = 0 if taken else maybe & (maybe - 1)
+            maybe = int64(0) if taken else maybe & (maybe - 1)
         state[0] += uint64(STRIDE) * uint64(tried)
 
 
@@ -304,7 +267,7 @@ def one_weight(
                     w[i] = there if i == j else w[i] * (1.0 - there) / (1.0 - x)
                 known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
                 left, tried = 0, k + 1
-            maybe = 0 if taken else maybe & (maybe - 1)
+            maybe = int64(0) if taken else maybe & (maybe - 1)
         state[0] += uint64(STRIDE) * uint64(tried)
 
 
@@ -357,7 +320,7 @@ def one_trait(
                 traits[which] += places[AT, k]
                 felt[which], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
                 left, tried = 0, k + 1
-            maybe = 0 if taken else maybe & (maybe - 1)
+            maybe = int64(0) if taken else maybe & (maybe - 1)
         state[0] += uint64(STRIDE) * uint64(tried)
 
 
