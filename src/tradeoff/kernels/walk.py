@@ -46,7 +46,6 @@ from tradeoff.kernels.quick import (
     chances,
     compared,
     doubt,
-    exponential,
     exponents,
     feel,
     logarithm,
@@ -165,17 +164,12 @@ def along_others(
                     w[j] = max(w[j] + at * direction[j], FLOOR)
                 for j in range(TRAITS):
                     traits[j] += at * rise[j]
-                settle(known, felt, places, k)
+                known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
+                felt[PRECISION], felt[NOISE] = places[PRECISION_AT, k], places[NOISE_AT, k]
+                felt[LAPSE] = places[LAPSE_AT, k]
                 left, tried = 0, k + 1
             maybe = int64(0) if taken else maybe & (maybe - 1)
         state[0] += uint64(STRIDE) * uint64(tried)
-
-
-@folded
-def settle(known: Any, felt: Any, places: Any, k: Any) -> None:
-    """Note what was found in the place that a particle goes to."""
-    known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
-    felt[PRECISION], felt[NOISE], felt[LAPSE] = places[PRECISION_AT, k], places[NOISE_AT, k], places[LAPSE_AT, k]
 
 
 @folded
@@ -348,7 +342,7 @@ def move_each(
         if close > 0.0:
             weigh(turned, w, table, SLACK)
             for j in range(TRAITS):
-                felt[j] = exponential(own[j])
+                felt[j] = math.exp(own[j])
             product = broadcast(1.0, 4)
             for j in range(d):
                 weight = broadcast(max(w[j], FLOOR), 4)
@@ -435,7 +429,7 @@ def move_all(
     state = np.empty(1, np.uint64)
     direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(count), np.empty(count)
     rise, there, felt, rest = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(d)
-    known, even, places = np.full(2, np.nan), np.empty(powers.shape[0]), np.empty((6, FOUR))
+    known, even, places = np.empty(2), np.empty(powers.shape[0]), np.empty((6, FOUR))
     close = doubt(differences, kinds, shares, low, coefficients, powers) if quick else 0.0
     symmetric, turned = exponents(powers, even), signed(differences, kinds)
     table, four_logs = np.zeros((5, turned.shape[1])), np.empty(FOUR * d)
