@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tradeoff.kernels import bellman
+from tradeoff.kernels import bellman, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -219,7 +220,8 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
 def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_threads(
     monkeypatch: pytest.MonkeyPatch, objectives: int, everywhere: bool
 ) -> None:
-    monkeypatch.setattr("tradeoff.kernels.policy.WIDE_STATES", 5_000)  # as many as that are many here
+    monkeypatch.setattr("tradeoff.kernels.policy.wide_from", lambda *_: 5_000)  # as many as that are many here
+    monkeypatch.setattr("tradeoff.kernels.wide._STEPS", 3)  # counted for at once, where the policy has 6
     rng = np.random.default_rng(5)
     states = 45_000
     counts = rng.integers(0, 4, states)
@@ -237,6 +239,18 @@ def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_th
     for occupancy, totals in found[1:]:
         assert_array_equal(occupancy.view(np.int64), found[0][0].view(np.int64))
         assert_array_equal(totals.view(np.int64), found[0][1].view(np.int64))
+
+
+def test_threads_do_not_wait_for_one_that_failed() -> None:
+    calls = itertools.count()
+
+    def kernel(progress: Array, task: int) -> int:
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        return 5  # cannot begin yet, because the task of the other thread was not done
+
+    with pytest.raises(KeyboardInterrupt):
+        wide._together(kernel, (), 3)
 
 
 def test_a_policy_is_evaluated_alike_by_any_number_of_threads() -> None:

@@ -24,6 +24,7 @@ from numba import types
 from tradeoff.kernels.jit import compiled, helper
 from tradeoff.kernels.layers import (
     HELD,
+    IDS_OUT,
     LAYER,
     LONGS_OUT,
     POLICY,
@@ -37,8 +38,6 @@ from tradeoff.kernels.layers import (
 )
 from tradeoff.kernels.vector import at, broadcast, count_up, counted, fma, lane_fma, load, put, store
 
-# A policy that reaches fewer states in a step is followed on one thread.
-WIDE_STATES = 150_000
 # A stretch has this many states at most (as a power of two): 128 KiB of doubles.
 _STRETCH_BITS = 14
 _STEPS = 64  # counted for at once
@@ -80,15 +79,16 @@ def _count_sent(size: int) -> Callable[..., Any]:
 
 @helper
 def _receive(
-    begins: Array, ends: Array, step: int, stretch: int, bits: int, goals: Array, sent: Array, later: Array
-) -> None:
+    begins: Array, ends: Array, step: int, stretch: int, bits: int, goals: Array, amounts: Array, shares: Array,
+    later: Array,
+) -> None:  # fmt: skip
     """Add up what a stretch of states is sent, piece by piece."""
     for state in range(stretch << bits, min(later.shape[0], (stretch + 1) << bits)):
         later[state] = 0.0
     for piece in range(begins.shape[1]):
         for i in range(begins[step, piece, stretch], ends[step, piece, stretch]):
-            goal = at(goals, 3 * i)
-            put(later, goal, fma(at(sent, 3 * i + 1), at(sent, 3 * i + 2), at(later, goal)))
+            goal = np.int64(at(goals, i))
+            put(later, goal, fma(at(amounts, i), at(shares, i), at(later, goal)))
 
 
 @helper
@@ -106,18 +106,18 @@ def _follow(held: int, size: int) -> Callable[..., Any]:
     @compiled(
         types.int64(
             *LAYER, given(POLICY[size], 3), types.int64, types.int64, types.int64, types.int64, _PLACES, _PLACES_OUT,
-            LONGS_OUT, REALS_OUT, REALS_OUT, REALS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, LONGS_OUT, types.int64,
+            IDS_OUT, REALS_OUT, REALS_OUT, REALS_OUT, REALS_OUT, REAL_ROWS_OUT, REAL_ROWS_OUT, LONGS_OUT, types.int64,
         )
     )  # fmt: skip
     def follow(
         state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, column: int,
-        length: int, stretches: int, bits: int, begins: Array, ends: Array, goals: Array, sent: Array, even: Array,
-        odd: Array, earned: Array, totals: Array, progress: Array, task: int,
+        length: int, stretches: int, bits: int, begins: Array, ends: Array, goals: Array, amounts: Array,
+        shares: Array, even: Array, odd: Array, earned: Array, totals: Array, progress: Array, task: int,
     ) -> int:  # fmt: skip
         """Do the given task, if any (not -1), and those that nobody has taken yet; return one that cannot begin yet, or -1.
 
         A step has a task for each piece, of `length` states, then one for each stretch, and one that adds up what was earned.
-        Of what is sent, `goals` and `sent` are two views: where to, how much there was, which share of it goes there.
+        What is sent is where to, how much there was, and which share of that goes there: `goals`, `amounts` and `shares`.
         """
         states, objectives, pieces = even.shape[0], reward.shape[1], begins.shape[1]
         each = pieces + stretches + 1
@@ -138,7 +138,7 @@ def _follow(held: int, size: int) -> Callable[..., Any]:
             if part == each - 1:
                 _add_up(earned, totals, column)
             elif part >= pieces:
-                _receive(begins, ends, step, part - pieces, bits, goals, sent, later)
+                _receive(begins, ends, step, part - pieces, bits, goals, amounts, shares, later)
             else:
                 places = (step * pieces + part) * ends.shape[2]
                 stop = min(states, (part + 1) * length)
@@ -156,9 +156,9 @@ def _follow(held: int, size: int) -> Callable[..., Any]:
                             slot = places + (state >> bits)
                             there = at(ends, slot)
                             put(ends, slot, there + 1)
-                            put(goals, 3 * there, state)
-                            put(sent, 3 * there + 1, amount)
-                            put(sent, 3 * there + 2, 1.0)
+                            put(goals, there, np.int32(state))
+                            put(amounts, there, amount)
+                            put(shares, there, 1.0)
                             continue
                         choice = first + np.int64(policy[step, state, column])
                         total = lane_fma(amount, load(reward, choice * objectives, held), total)
@@ -169,14 +169,19 @@ def _follow(held: int, size: int) -> Callable[..., Any]:
                             slot = places + (goal >> bits)
                             there = at(ends, slot)
                             put(ends, slot, there + 1)
-                            put(goals, 3 * there, goal)
-                            put(sent, 3 * there + 1, amount)
-                            put(sent, 3 * there + 2, at(prob, entry))
+                            put(goals, there, np.int32(goal))
+                            put(amounts, there, amount)
+                            put(shares, there, at(prob, entry))
                     store(earned, row, total)
             count_up(progress, _DONE)
             task = -1
 
     return follow
+
+
+def wide_from(states: int, threads: int) -> int:
+    """Return how many states a policy must reach in a step for several threads to be quicker than one."""
+    return max(50_000, 300_000 // threads, states // 20)
 
 
 def forward_wide(
@@ -188,25 +193,25 @@ def forward_wide(
     states, objectives = occupancy.shape[0], reward.shape[1]
     length = -(-states // (_PIECES * threads) // SUM_STATES) * SUM_STATES
     pieces = [(i, begin, min(states, begin + length)) for i, begin in enumerate(range(0, states, length))]
-    bits = max(_STRETCH_BITS - 4, min(_STRETCH_BITS, (states // (4 * threads)).bit_length()))
+    bits = max(_STRETCH_BITS - 4, min(_STRETCH_BITS, (states // (_PIECES * threads)).bit_length()))
     stretches = -(-states >> bits)
     counter, follower = _count_sent(policy.itemsize), _follow(min(objectives, HELD), policy.itemsize)
     earned = np.empty((-(-states // SUM_STATES), objectives))
     now, later = occupancy[:, column].copy(), np.empty(states)
-    sent = np.empty(0)
+    room = np.empty(0, np.int32), np.empty(0), np.empty(0)
 
     def follow(chosen: Array) -> None:
-        nonlocal sent
+        nonlocal room
         # Wider than needed, so that no two threads write to the same cache line.
         counts = np.zeros((len(chosen), len(pieces), stretches + 16), np.int64)
         spread(lambda *piece: counter(*layer[:3], chosen, column, *piece, bits, counts), pieces, threads)
         stops = np.cumsum(counts.swapaxes(1, 2).reshape(len(chosen), -1), axis=1)
-        begins = stops.reshape(len(chosen), -1, len(pieces)).swapaxes(1, 2) - counts
-        begins = np.ascontiguousarray(begins)
-        most = 3 * int(stops[:, -1].max())
-        sent = sent if sent.size >= most else np.empty(most)
-        places = (chosen, column, length, stretches, bits, begins, begins.copy())
-        _together(follower, (*layer, *places, sent.view(np.int64), sent, now, later, earned, totals), threads)
+        begins = np.ascontiguousarray(stops.reshape(len(chosen), -1, len(pieces)).swapaxes(1, 2) - counts)
+        if room[0].size < stops[:, -1].max():
+            room = tuple(np.empty(stops[:, -1].max(), part.dtype) for part in room)  # type: ignore[assignment]
+        sizes = (length, stretches, bits)
+        given = (*layer, chosen, column, *sizes, begins, begins.copy(), *room, now, later, earned, totals)
+        _together(follower, given, threads)
 
     for begin in range(first, len(policy), _STEPS):
         chosen = policy[begin : begin + _STEPS]
