@@ -241,6 +241,22 @@ def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_th
         assert_array_equal(totals.view(np.int64), found[0][1].view(np.int64))
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3_000), st.integers(0, 4), st.integers(1, 4))
+def test_a_policy_is_followed_alike_from_any_step_on(seed: int, states: int, first: int, threads: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 4, states)
+    layer = build(seed, counts, rng.integers(1, 5, counts.sum()), 3)
+    policy = (rng.integers(0, 4, (5, states, 2)) % np.maximum(counts, 1)[:, np.newaxis]).astype(np.uint8)
+    occupancy = rng.random((states, 2)) * (rng.random((states, 2)) < rng.random())
+    totals = rng.random((2, 3))
+    alone, earned = occupancy.copy(), totals.copy()
+    bellman.forward(*layer, policy[first:], alone, earned)
+    wide.forward_wide(*layer, policy, 1, first, occupancy, totals, threads)
+    assert_array_equal(occupancy[:, 1].view(np.int64), alone[:, 1].copy().view(np.int64))
+    assert_array_equal(totals[1].view(np.int64), earned[1].view(np.int64))
+
+
 def test_threads_do_not_wait_for_one_that_failed() -> None:
     calls = itertools.count()
 
