@@ -25,7 +25,7 @@ CONDITION = 40  # of the condition in it, if there is more than one
 CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
 PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
-NAMES_KEPT = 20_000  # groups of plans of a problem: about 10 MB
+NAMES_KEPT = 5_000  # groups of plans of a problem
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them

@@ -26,7 +26,7 @@ from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, shares_of
 
 OPEN = 0.9  # a band as wide as this says nothing
-DIFFERENCES_KEPT = 20_000  # pairs of a problem: about 10 MB
+DIFFERENCES_KEPT = 5_000  # pairs of a problem
 NOTICEABLE = 1e-3  # of an objective's range: what the runner-up changes by less is not mentioned
 
 
