@@ -6,7 +6,7 @@ not one per answer and weight.
 
 A move compares densities, and what they are is not used for anything else. So they are compared roughly (``quick.py``) and,
 only where that does not decide, to the last digit (``density.py``). ``known`` has the rough prior and likelihood of where a
-particle is, which the next move begins with; they are not numbers (nan) where nothing is decided roughly.
+particle is, and ``felt`` its traits, with which the next move begins.
 """
 
 import math
@@ -19,57 +19,49 @@ from numba import float64, int64, types, uint64
 
 from tradeoff.kernels.density import (
     FLOOR,
-    GRADED,
-    GUESS,
     LAPSE,
-    MUCH,
     NOISE,
     PRECISION,
-    REPLIES,
     TRAITS,
     likelihood,
     line_density,
     one_density,
-    replied,
-    said,
-    word_said,
 )
-from tradeoff.kernels.jit import compiled, folded, helper
+from tradeoff.kernels.draws import STRIDE, normal, propose, uniform
+from tradeoff.kernels.jit import compiled, folded
+from tradeoff.kernels.lanes import at_least, borrowed, lowest_bit
+from tradeoff.kernels.mind import changed_mind, quickly_changed_mind
 from tradeoff.kernels.quick import (
+    ALL,
+    AT,
     CHANCE,
+    FOUR,
+    LAPSE_AT,
+    LIKELY_AT,
+    NOISE_AT,
+    PRECISION_AT,
+    PRIOR_AT,
+    SLACK,
+    SLOPE,
+    chances,
     compared,
     doubt,
-    exponential,
     exponents,
     feel,
-    put,
-    quick_prior,
-    table_of,
+    logarithm,
+    priors,
+    said_after,
+    short_exponential,
+    signed,
     told,
+    weigh,
 )
+from tradeoff.kernels.vector import broadcast, load, store
 
 SHRINKS = 8  # a particle that has found no better point after as many tries stays, which is as valid and much cheaper
 BRACKET = 9.0  # the width of the search for one weight: a factor of 8,000 in odds
 FREE = 0.2  # of the directions are arbitrary, because the population may lie in a plane
 PRIOR, LIKELIHOOD = 0, 1  # the places in ``known``
-
-
-@folded
-def uniform(state: Any) -> Any:
-    """Return the next number in [0, 1) of a SplitMix64 generator (Steele, Lea and Flood 2014)."""
-    state[0] += uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    z = z ^ (z >> uint64(31))
-    return (z >> uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@helper
-def normal(state: Any) -> Any:
-    """Return a normally distributed number (Box and Muller)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(state)))
-    return radius * math.cos(2.0 * math.pi * uniform(state))
 
 
 @folded
@@ -86,8 +78,8 @@ def margins(w: Any, differences: Any, slack: Any, slope: Any) -> None:
 def along_others(
     w: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
     low: Any, high: Any, coefficients: Any, powers: Any, direction: Any, rise: Any, logs: Any, there: Any, slack: Any,
-    slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, partner: Any, known: Any, felt: Any,
-    felt_there: Any, moved: Any,
+    slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, turned: Any, places: Any, known: Any, felt: Any,
+    four_logs: Any,
 ) -> Any:  # fmt: skip
     """Move the weights and traits along the difference of two other particles."""
     d, n = w.shape[0], others.shape[0]
@@ -119,65 +111,72 @@ def along_others(
         lowest = down if rise[j] != 0.0 and down > lowest else lowest
         highest = up if rise[j] != 0.0 and up < highest else highest
     lowest, highest = min(lowest, 0.0), max(highest, 0.0)
-    for q in range(kinds.shape[0]):
-        margin, steep = 0.0, 0.0
-        for j in range(d):
-            margin += differences[q, j] * w[j]
-            steep += differences[q, j] * direction[j]
-        slack[q], slope[q] = margin, steep
     share = 1.0 - uniform(state)
     level, least = known[PRIOR] * known[LIKELIHOOD] * share, np.nan
     if close > 0.0:
-        put(table, slack, slope, kinds, partner)
-    for _ in range(SHRINKS):
-        t = lowest + (highest - lowest) * uniform(state)
-        prior, likely, sure = np.nan, np.nan, 0
+        weigh(turned, w, table, SLACK)
+        weigh(turned, direction, table, SLOPE)
+    left = SHRINKS
+    while left > 0:
+        left, tried = left - FOUR, FOUR
+        lowest, highest = propose(places, lowest, highest, state[0])
+        maybe, surely = int64(ALL), int64(0)
         if close > 0.0:
+            t = load(places, AT * FOUR, 4)
+            product = broadcast(1.0, 4)
             for j in range(d):
-                moved[j] = max(w[j] + t * direction[j], FLOOR)
-            for j in range(TRAITS):
-                felt_there[j] = exponential(traits[j] + t * rise[j])
-            prior = quick_prior(moved, coefficients, powers, even, symmetric)
-            feel(table, t, since, felt_there[PRECISION], felt_there[NOISE])
-            likely = told(table, kinds, partner, since, felt_there[LAPSE])
-            sure = compared(prior * likely, level, close)
-        if sure == 0:
-            if least != least:
-                least = line_density(
-                    w, direction, traits, rise, slack, slope, kinds, shares, since, 0.0, coefficients, powers, logs, there
-                ) + math.log(share)  # fmt: skip
-            found = line_density(
-                w, direction, traits, rise, slack, slope, kinds, shares, since, t, coefficients, powers, logs, there
-            )
-            sure = 1 if found >= least else -1
-        if sure > 0:
-            for j in range(d):
-                w[j] = max(w[j] + t * direction[j], FLOOR)
-            for j in range(TRAITS):
-                traits[j] += t * rise[j]
-                felt[j] = felt_there[j]
-            known[PRIOR], known[LIKELIHOOD] = prior, likely
-            return
-        if t < 0.0:
-            lowest = t
-        else:
-            highest = t
-
-
-@folded
-def measure(x: Any, d: Any) -> Any:
-    """Return x (1 - x) for the scale of one weight, times (1 - x)^(d - 2) for lines that meet in a corner."""
-    result = x
-    for _ in range(d - 1):
-        result *= 1.0 - x
-    return result
+                weight = at_least(w[j] + t * direction[j], FLOOR)
+                product = product * weight
+                if not symmetric:
+                    store(four_logs, FOUR * j, logarithm(weight))
+            prior = priors(product, four_logs, coefficients, powers, even, symmetric)
+            precision = short_exponential(traits[PRECISION] + t * rise[PRECISION])
+            noise = short_exponential(traits[NOISE] + t * rise[NOISE])
+            lapse = short_exponential(traits[LAPSE] + t * rise[LAPSE])
+            likely = told(table, kinds, since, t, precision, noise, lapse)
+            maybe, surely = compared(prior * likely, level, close)
+            store(places, PRIOR_AT * FOUR, prior)
+            store(places, LIKELY_AT * FOUR, likely)
+            store(places, PRECISION_AT * FOUR, precision)
+            store(places, NOISE_AT * FOUR, noise)
+            store(places, LAPSE_AT * FOUR, lapse)
+        while maybe != 0:
+            k = lowest_bit(maybe)
+            at, taken = places[AT, k], (surely >> k) & 1 == 1
+            if not taken:
+                first = least != least
+                if first:
+                    for q in range(kinds.shape[0]):
+                        margin, steep = 0.0, 0.0
+                        for j in range(d):
+                            margin += differences[q, j] * w[j]
+                            steep += differences[q, j] * direction[j]
+                        slack[q], slope[q] = margin, steep
+                for here in range(0 if first else 1, 2):
+                    found = line_density(
+                        w, direction, traits, rise, slack, slope, kinds, shares, since, at if here else 0.0, coefficients,
+                        powers, logs, there,
+                    )  # fmt: skip
+                    least = least if here else found + math.log(share)
+                    taken = found >= least
+            if taken:
+                for j in range(d):
+                    w[j] = max(w[j] + at * direction[j], FLOOR)
+                for j in range(TRAITS):
+                    traits[j] += at * rise[j]
+                known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
+                felt[PRECISION], felt[NOISE] = places[PRECISION_AT, k], places[NOISE_AT, k]
+                felt[LAPSE] = places[LAPSE_AT, k]
+                left, tried = 0, k + 1
+            maybe = int64(0) if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
 
 
 @folded
 def one_weight(
     w: Any, traits: Any, since: Any, differences: Any, kinds: Any, shares: Any, coefficients: Any, powers: Any,
-    logs: Any, slack: Any, slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, partner: Any,
-    known: Any, felt: Any, moved: Any,
+    logs: Any, slack: Any, slope: Any, state: Any, close: Any, even: Any, symmetric: Any, table: Any, turned: Any,
+    places: Any, known: Any, felt: Any, four_logs: Any, rest: Any,
 ) -> Any:  # fmt: skip
     """Move one weight on the scale of log(x / (1 - x)), the others keeping their proportions."""
     d = w.shape[0]
@@ -187,153 +186,211 @@ def one_weight(
     for i in range(d):
         if i != j:
             least_share = min(least_share, w[i] / (1.0 - x))
-    for q in range(kinds.shape[0]):  # the margin is linear in x: (1 - x) of the others' and x of its own
-        rest = 0.0
-        for i in range(d):
-            if i != j:
-                rest += differences[q, i] * w[i]
-        rest /= 1.0 - x
-        slack[q], slope[q] = rest, differences[q, j] - rest
     scale = math.log(x) - math.log1p(-x)
     lowest = -BRACKET * uniform(state)  # Neal's bracket of fixed width, randomly placed around the particle
     highest = lowest + BRACKET
-    if x < FLOOR or (1.0 - x) * least_share < FLOOR:
-        return  # below the floor, where every point would be as good: the other moves lead out of there
-    share = 1.0 - uniform(state)
-    level, least = known[PRIOR] * known[LIKELIHOOD] * measure(x, d) * share, np.nan
-    if close > 0.0:
-        put(table, slack, slope, kinds, partner)
-    for _ in range(SHRINKS):
-        t = lowest + (highest - lowest) * uniform(state)
-        there = 1.0 / (1.0 + math.exp(-(scale + t)))
-        prior, likely, sure = np.nan, np.nan, 0
-        if there < FLOOR or (1.0 - there) * least_share < FLOOR:
-            sure = -1
-        elif close > 0.0:
-            rest = (1.0 - there) / (1.0 - x)
+    # Below the floor every point would be as good: the other moves lead out of there.
+    left = 0 if x < FLOOR or (1.0 - x) * least_share < FLOOR else SHRINKS
+    share = 1.0 - uniform(state) if left > 0 else 1.0
+    level, least = known[PRIOR] * known[LIKELIHOOD] * share, np.nan
+    if close > 0.0:  # the margin is linear in x: (1 - x) of the others' and x of its own
+        for i in range(d):
+            rest[i] = 0.0 if i == j else w[i] / (1.0 - x)
+            # x (1 - x) for the scale, and (1 - x)^(d - 2) for lines that meet in a corner
+            level *= x if i == j else 1.0 - x
+        weigh(turned, rest, table, SLACK)
+        width = table.shape[1]
+        for q in range(0, width, FOUR):
+            store(table, SLOPE * width + q, load(turned, j * width + q, 4) - load(table, SLACK * width + q, 4))
+    while left > 0:
+        left, tried = left - FOUR, FOUR
+        lowest, highest = propose(places, lowest, highest, state[0])
+        maybe, surely, inside = int64(ALL), int64(0), int64(0)
+        for k in range(FOUR):
+            there = 1.0 / (1.0 + math.exp(-(scale + places[AT, k])))
+            places[AT, k] = there
+            inside |= int64(not (there < FLOOR or (1.0 - there) * least_share < FLOOR)) << k
+        if close > 0.0:
+            at = load(places, AT * FOUR, 4)
+            others = 1.0 - at
+            product, measure = at, at
             for i in range(d):
-                moved[i] = there if i == j else w[i] * rest
-            prior = quick_prior(moved, coefficients, powers, even, symmetric)
-            feel(table, there, since, felt[PRECISION], felt[NOISE])
-            likely = told(table, kinds, partner, since, felt[LAPSE])
-            sure = compared(prior * likely * measure(there, d), level, close)
-        if sure == 0:
-            if least != least:
-                least = one_density(
-                    w, j, x, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
-                ) + math.log(share)  # fmt: skip
-            found = one_density(
-                w, j, there, least_share, slack, slope, kinds, shares, since, traits, coefficients, powers, logs
+                if i == j:
+                    weight = at
+                else:
+                    weight = others * rest[i]
+                    product, measure = product * weight, measure * others
+                if not symmetric:
+                    store(four_logs, FOUR * i, logarithm(weight))
+            prior = priors(product, four_logs, coefficients, powers, even, symmetric)
+            likely = told(
+                table,
+                kinds,
+                since,
+                at,
+                broadcast(felt[PRECISION], 4),
+                broadcast(felt[NOISE], 4),
+                broadcast(felt[LAPSE], 4),
             )
-            sure = 1 if found >= least else -1
-        if sure > 0:
-            for i in range(d):
-                w[i] = there if i == j else w[i] * (1.0 - there) / (1.0 - x)
-            known[PRIOR], known[LIKELIHOOD] = prior, likely
-            return
-        if t < 0.0:
-            lowest = t
-        else:
-            highest = t
+            maybe, surely = compared(prior * likely * measure, level, close)
+            store(places, PRIOR_AT * FOUR, prior)
+            store(places, LIKELY_AT * FOUR, likely)
+        maybe &= inside
+        while maybe != 0:
+            k = lowest_bit(maybe)
+            there, taken = places[AT, k], (surely >> k) & 1 == 1
+            if not taken:
+                first = least != least
+                if first:
+                    for q in range(kinds.shape[0]):
+                        margin = 0.0
+                        for i in range(d):
+                            if i != j:
+                                margin += differences[q, i] * w[i]
+                        margin /= 1.0 - x
+                        slack[q], slope[q] = margin, differences[q, j] - margin
+                for here in range(0 if first else 1, 2):
+                    found = one_density(
+                        w, j, there if here else x, least_share, slack, slope, kinds, shares, since, traits, coefficients,
+                        powers, logs,
+                    )  # fmt: skip
+                    least = least if here else found + math.log(share)
+                    taken = found >= least
+            if taken:
+                for i in range(d):
+                    w[i] = there if i == j else w[i] * (1.0 - there) / (1.0 - x)
+                known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
+                left, tried = 0, k + 1
+            maybe = int64(0) if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
 
 
 @folded
 def one_trait(
     traits: Any, which: Any, since: Any, kinds: Any, shares: Any, low: Any, high: Any, there: Any, slack: Any, slope: Any,
-    state: Any, close: Any, table: Any, partner: Any, known: Any, felt: Any, felt_there: Any,
+    state: Any, close: Any, table: Any, places: Any, known: Any, felt: Any,
 ) -> Any:  # fmt: skip
     """Move one trait alone; ``slack`` are the margins, which the table has as well."""
-    for j in range(TRAITS):
-        there[j], felt_there[j] = traits[j], felt[j]
-    if close > 0.0 and which == LAPSE:
-        feel(table, 0.0, since, felt[PRECISION], felt[NOISE])
+    if close > 0.0 and which >= LAPSE:  # what is felt does not depend on how often it is not what is said
+        feel(table, felt[PRECISION], felt[NOISE])
     share = 1.0 - uniform(state)
     level, least = known[LIKELIHOOD] * share, np.nan
     lowest, highest = min(low[which] - traits[which], 0.0), max(high[which] - traits[which], 0.0)
-    for _ in range(SHRINKS):
-        t = lowest + (highest - lowest) * uniform(state)
-        there[which] = traits[which] + t
-        likely, sure = np.nan, 0
+    left = SHRINKS
+    while left > 0:
+        left, tried = left - FOUR, FOUR
+        lowest, highest = propose(places, lowest, highest, state[0])
+        maybe, surely = int64(ALL), int64(0)
         if close > 0.0:
-            felt_there[which] = exponential(there[which])
-            if which != LAPSE:  # what is felt does not depend on how often it is not what is said
-                feel(table, 0.0, since, felt_there[PRECISION], felt_there[NOISE])
-            likely = told(table, kinds, partner, since, felt_there[LAPSE])
-            sure = compared(likely, level, close)
-        if sure == 0:
-            if least != least:
-                least = likelihood(slack, slope, 0.0, kinds, shares, since, traits) + math.log(share)
-            sure = 1 if likelihood(slack, slope, 0.0, kinds, shares, since, there) >= least else -1
-        if sure > 0:
-            traits[which], felt[which] = there[which], felt_there[which]
-            known[LIKELIHOOD] = likely
-            return
-        if t < 0.0:
-            lowest = t
-        else:
-            highest = t
+            trait = short_exponential(traits[which] + load(places, AT * FOUR, 4))
+            precision, noise, lapse = (
+                broadcast(felt[PRECISION], 4), broadcast(felt[NOISE], 4), broadcast(felt[LAPSE], 4)
+            )  # fmt: skip
+            if which == PRECISION:
+                precision = trait
+            elif which == NOISE:
+                noise = trait
+            elif which == LAPSE:
+                lapse = trait
+            if which >= LAPSE:
+                likely = said_after(table, kinds, since, lapse)
+            else:
+                likely = told(table, kinds, since, broadcast(0.0, 4), precision, noise, lapse)
+            maybe, surely = compared(likely, level, close)
+            store(places, LIKELY_AT * FOUR, likely)
+            store(places, PRIOR_AT * FOUR, trait)
+        while maybe != 0:
+            k = lowest_bit(maybe)
+            taken = (surely >> k) & 1 == 1
+            if not taken:
+                for here in range(0 if least != least else 1, 2):
+                    for j in range(TRAITS):
+                        there[j] = traits[j]
+                    there[which] = traits[which] + places[AT, k] if here else traits[which]
+                    found = likelihood(slack, slope, 0.0, kinds, shares, since, there)
+                    least = least if here else found + math.log(share)
+                    taken = found >= least
+            if taken:
+                traits[which] += places[AT, k]
+                felt[which], known[LIKELIHOOD] = places[PRIOR_AT, k], places[LIKELY_AT, k]
+                left, tried = 0, k + 1
+            maybe = int64(0) if taken else maybe & (maybe - 1)
+        state[0] += uint64(STRIDE) * uint64(tried)
 
 
-@helper
-def quickly_changed_mind(table: Any, count: Any, change: Any, share: Any, close: Any, slope: Any) -> Any:
-    """Return what ``changed_mind`` draws, from how likely the table says each answer is; -1 where the last digits decide."""
-    # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
-    so_far, total = math.exp(change), 1.0
-    for q in range(1, count):
-        so_far *= (1.0 / 3.0) / table[CHANCE, q - 1]
-        slope[q] = so_far
-        total += so_far
-    left, found = share * total - 1.0, 0
-    for q in range(1, count):
-        if not abs(left) > close * total:
-            return -1
-        if left <= 0.0:
-            break
-        left -= slope[q]
-        found = q
-    return found
-
-
-@helper
-def changed_mind(traits: Any, kinds: Any, shares: Any, change: Any, share: Any, slack: Any, slope: Any) -> Any:
-    """Draw the first answer of the present mind from what is likely, given all else (Gibbs); ``slope`` is overwritten."""
-    precision, noise, lapse = math.exp(traits[PRECISION]), math.exp(traits[NOISE]), math.exp(traits[LAPSE])
+@folded
+def move_each(
+    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
+    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, close: Any, symmetric: Any,
+    state: Any, direction: Any, logs: Any, slack: Any, slope: Any, rise: Any, there: Any, felt: Any, rest: Any, known: Any,
+    even: Any, places: Any, turned: Any, table: Any, four_logs: Any,
+) -> None:  # fmt: skip
+    """Move every particle, as ``move_all`` says, which owns all of these arrays until it is done."""
+    weights, traits, since, others = borrowed(weights), borrowed(traits), borrowed(since), borrowed(others)
+    other_traits, differences, kinds = borrowed(other_traits), borrowed(differences), borrowed(kinds)
+    shares, low, high, coefficients = borrowed(shares), borrowed(low), borrowed(high), borrowed(coefficients)
+    powers, state, direction, logs = borrowed(powers), borrowed(state), borrowed(direction), borrowed(logs)
+    slack, slope, rise, there = borrowed(slack), borrowed(slope), borrowed(rise), borrowed(there)
+    felt, rest = borrowed(felt), borrowed(rest)
+    known, even, places, turned = borrowed(known), borrowed(even), borrowed(places), borrowed(turned)
+    table, four_logs = borrowed(table), borrowed(four_logs)
+    n, d = weights.shape
     count = kinds.shape[0]
-    # How much likelier it is that the mind was changed before answer q than that it never was: a running product.
-    so_far, largest, together, several = 0.0, 0.0, 1.0, False
-    for q in range(1, count):
-        several = several or shares[q - 1] < 0.0
-        chance = said(slack[q - 1], kinds[q - 1], precision, noise, 0.0 if several else lapse)
-        slope[q] = -np.inf  # nobody changes their mind in the middle of a reply
-        if several:
-            together *= chance
-            if shares[q - 1] < 0.0:
-                continue
-            so_far -= math.log(REPLIES * replied(together, shares[q - 1], lapse))
-            together, several = 1.0, False
-        else:
-            so_far += GUESS - math.log(chance)
-        slope[q] = change + so_far
-        largest = max(largest, slope[q])
-    words, largest = 0.0, 0.0  # what was said before the change, either word would have been as likely
-    for q in range(1, count):
-        if abs(kinds[q - 1]) > GRADED:
-            word = word_said(slack[q - 1], kinds[q - 1], precision, noise, lapse, math.exp(traits[MUCH]))
-            words -= math.log(2.0 * word)
-        slope[q] += words
-        largest = max(largest, slope[q])
-    total = math.exp(-largest)
-    for q in range(1, count):
-        total += math.exp(slope[q] - largest)
-    left = share * total - math.exp(-largest)
-    found = 0
-    for q in range(1, count):
-        if left <= 0.0:
-            break
-        if slope[q] > -np.inf:
-            left -= math.exp(slope[q] - largest)
-            found = q
-    return found
+    for p in range(n):
+        state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
+        w, own = weights[p], traits[p]
+        if close > 0.0:
+            weigh(turned, w, table, SLACK)
+            for j in range(TRAITS):
+                felt[j] = math.exp(own[j])
+            product = broadcast(1.0, 4)
+            for j in range(d):
+                weight = broadcast(max(w[j], FLOOR), 4)
+                product = product * weight
+                store(four_logs, FOUR * j, logarithm(weight))
+            store(places, PRIOR_AT * FOUR, priors(product, four_logs, coefficients, powers, even, symmetric))
+            feel(table, felt[PRECISION], felt[NOISE])
+            chances(table, kinds, felt[LAPSE])
+            known[PRIOR], known[LIKELIHOOD] = places[PRIOR_AT, 0], 1.0
+            for q in range(since[p], count):
+                known[LIKELIHOOD] *= table[CHANCE, q]
+        for _ in range(rounds):
+            if d > 1:
+                for _ in range(2):
+                    along_others(
+                        w, own, since[p], others, other_traits, differences, kinds, shares, low, high, coefficients, powers,
+                        direction, rise, logs, there, slack, slope, state, close, even, symmetric, table, turned, places,
+                        known, felt, four_logs,
+                    )  # fmt: skip
+                one_weight(
+                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state, close,
+                    even, symmetric, table, turned, places, known, felt, four_logs, rest,
+                )  # fmt: skip
+            margins(w, differences, slack, slope)
+            if close > 0.0:
+                weigh(turned, w, table, SLACK)
+            if change > -np.inf:
+                share, found = uniform(state), int64(-1)
+                if close > 0.0:
+                    feel(table, felt[PRECISION], felt[NOISE])
+                    chances(table, kinds, felt[LAPSE])
+                    found = quickly_changed_mind(table, count, change, share, close, slope)
+                since[p] = found if found >= 0 else changed_mind(own, kinds, shares, change, share, slack, slope)
+                known[LIKELIHOOD] = 1.0
+                for q in range(count):
+                    slope[q] = 0.0
+                    known[LIKELIHOOD] *= table[CHANCE, q] if q >= since[p] else 1.0
+            for j in range(TRAITS):
+                if low[j] < high[j]:
+                    one_trait(
+                        own, j, since[p], kinds, shares, low, high, there, slack, slope, state, close, table, places, known,
+                        felt,
+                    )  # fmt: skip
+        total = 0.0
+        for j in range(d):
+            total += w[j]
+        for j in range(d):
+            w[j] /= total
 
 
 _compiling = threading.Lock()
@@ -368,61 +425,18 @@ def move_all(
     logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do. Whether it
     is ``quick`` changes no bit.
     """
-    n, d = weights.shape
-    count = kinds.shape[0]
+    d, count = weights.shape[1], kinds.shape[0]
     state = np.empty(1, np.uint64)
-    direction, logs, moved, slack, slope = np.empty(d), np.empty(d), np.empty(d), np.empty(count), np.empty(count)
-    rise, there, felt, felt_there = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS)
-    known, even, partner = np.full(2, np.nan), np.empty(powers.shape[0]), np.empty(count, np.int64)
-    close, symmetric = doubt(differences, kinds, shares, low) if quick else 0.0, exponents(powers, even)
-    table = table_of(kinds, partner)
-    for p in range(n):
-        state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
-        w, own = weights[p], traits[p]
-        if close > 0.0:
-            margins(w, differences, slack, slope)
-            put(table, slack, slope, kinds, partner)
-            for j in range(TRAITS):
-                felt[j] = exponential(own[j])
-            for j in range(d):
-                moved[j] = max(w[j], FLOOR)
-            feel(table, 0.0, since[p], felt[PRECISION], felt[NOISE])
-            known[PRIOR] = quick_prior(moved, coefficients, powers, even, symmetric)
-            known[LIKELIHOOD] = told(table, kinds, partner, since[p], felt[LAPSE])
-        for _ in range(rounds):
-            if d > 1:
-                for _ in range(2):
-                    along_others(
-                        w, own, since[p], others, other_traits, differences, kinds, shares, low, high, coefficients, powers,
-                        direction, rise, logs, there, slack, slope, state, close, even, symmetric, table, partner, known,
-                        felt, felt_there, moved,
-                    )  # fmt: skip
-                one_weight(
-                    w, own, since[p], differences, kinds, shares, coefficients, powers, logs, slack, slope, state, close,
-                    even, symmetric, table, partner, known, felt, moved,
-                )  # fmt: skip
-            margins(w, differences, slack, slope)
-            if close > 0.0:
-                put(table, slack, slope, kinds, partner)
-            if change > -np.inf:
-                share, found = uniform(state), int64(-1)
-                if close > 0.0:
-                    feel(table, 0.0, 0, felt[PRECISION], felt[NOISE])
-                    told(table, kinds, partner, 0, felt[LAPSE])
-                    found = quickly_changed_mind(table, count, change, share, close, slope)
-                since[p] = found if found >= 0 else changed_mind(own, kinds, shares, change, share, slack, slope)
-                known[LIKELIHOOD] = 1.0
-                for q in range(count):
-                    slope[q] = 0.0
-                    known[LIKELIHOOD] *= table[CHANCE, q] if q >= since[p] else 1.0
-            for j in range(TRAITS):
-                if low[j] < high[j]:
-                    one_trait(
-                        own, j, since[p], kinds, shares, low, high, there, slack, slope, state, close, table, partner, known,
-                        felt, felt_there,
-                    )  # fmt: skip
-        total = 0.0
-        for j in range(d):
-            total += w[j]
-        for j in range(d):
-            w[j] /= total
+    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(count), np.empty(count)
+    rise, there, felt, rest = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(d)
+    known, even, places = np.empty(2), np.empty(powers.shape[0]), np.empty((6, FOUR))
+    close = doubt(differences, kinds, shares, low, coefficients, powers) if quick else 0.0
+    symmetric, turned = exponents(powers, even), signed(differences, kinds)
+    table, four_logs = np.zeros((5, turned.shape[1])), np.empty(FOUR * d)
+    move_each(
+        weights, traits, since, others, other_traits, differences,
+        kinds, shares, low, high, coefficients, powers, change,
+        rounds, seed, close, symmetric, state, direction, logs, slack, slope,
+        rise, there, felt, rest, known, even, places,
+        turned, table, four_logs,
+    )  # fmt: skip

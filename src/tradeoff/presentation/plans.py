@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeVar, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from tradeoff.keeping import Kept
 from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.numbers import ROUNDING, chance
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.wording import Wording
-
-Result = TypeVar("Result")
 
 RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
@@ -28,6 +25,7 @@ CONDITION = 40  # of the condition in it, if there is more than one
 CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
 PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
+NAMES_KEPT = 20_000  # groups of plans of a problem: about 10 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -111,6 +109,11 @@ def names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> t
 
     They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
     """
+    key = tuple((one.value.tobytes(), one.plan) for one in alternatives)
+    return names_of(problem).once(key, lambda: _names_beside(problem, alternatives))
+
+
+def _names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
     plans = [one.plan for one in alternatives]
     texts = [_decisions(problem, plan).first for plan in plans]
     names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
@@ -171,32 +174,20 @@ class _Decisions:
         return sorted(self.in_time, key=lambda one: -one.probability)
 
 
-class _Told:
-    """What was worked out of a problem's plans: a plan is named and told many times."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """Return what was made before under this key, or make it now."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return cast(Result, self._kept[key])
-        made = make()
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > PLANS_KEPT:
-                self._kept.popitem(last=False)
-        return made
+# What was worked out of a problem's plans: a plan is named and told many times.
+_told: WeakKeyDictionary[Presentable, Kept[Hashable, Any]] = WeakKeyDictionary()
 
 
-_told: WeakKeyDictionary[Presentable, _Told] = WeakKeyDictionary()
+_names: WeakKeyDictionary[Presentable, Kept[Hashable, tuple[str, ...]]] = WeakKeyDictionary()
 
 
-def _told_of(problem: Presentable) -> _Told:
-    return _told.setdefault(problem, _Told())
+def _told_of(problem: Presentable) -> Kept[Hashable, Any]:
+    return _told.setdefault(problem, Kept(PLANS_KEPT))
+
+
+def names_of(problem: Presentable) -> Kept[Hashable, tuple[str, ...]]:
+    """Return what plans of a problem were called beside each other so far."""
+    return _names.setdefault(problem, Kept(NAMES_KEPT))
 
 
 def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
