@@ -210,7 +210,7 @@ def traffic(layer: Layer, count: int) -> int:
 
 def peer_makers(layer: Layer, weights: Array) -> dict[str, Callable[[], Callable[[], Array]]]:
     """Return by name what prepares each solver for these weights; some peers take only one weight vector."""
-    import solver as peers  # the benchmark beside this file
+    import solver_peers as peers  # beside this file
 
     plain, one = peers.Layer(*layer_arrays(layer)), weights[0]
     cores = os.cpu_count() or 1
