@@ -78,6 +78,16 @@ def test_pages_are_the_same_and_made_elsewhere(
     assert list(interviewed(helped, ANSWERS)) == alone
 
 
+def test_a_state_alone_is_worked_out_elsewhere_too(helped: Thinkers, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = tradeoff.load("commute")
+    session = Session.begin(problem, checks=False, **study_of(problem).interview_settings())
+    session.ask()
+    session.tell(1, Answer.SECOND)
+    helped.think(session, "state")
+    monkeypatch.setattr(Careful, "learn", lambda *given: pytest.fail("this was to be worked out elsewhere"))
+    assert session.ready and session.work_out() is not None
+
+
 def test_a_thinker_that_dies_is_not_missed_and_is_replaced(helped: Thinkers, alone: list[str]) -> None:
     workers = helped._workers
     assert workers is not None

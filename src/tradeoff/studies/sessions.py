@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from tradeoff.errors import ArgumentError
 from tradeoff.log import ACTIONS, Event, Reply
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
 Result = TypeVar("Result")
+Page = Literal["state", "question", "result"]  # what is worked out: a state alone, or with what is drawn of it
 
 LIVE = 2_000  # sessions kept in memory
 REST = 600.0  # seconds after which an unused session is dropped from memory
@@ -54,7 +55,7 @@ class Elsewhere(Protocol):
     def start(self) -> bool:
         """Start them, unless they have been; return False if there are none."""
 
-    def think(self, session: Session, page: str) -> None:
+    def think(self, session: Session, page: Page) -> None:
         """Have one of them work out a page, and put what it finds where this process looks first. Nothing has to be found."""
 
 
@@ -198,7 +199,7 @@ class Sessions:
                 self._drop_if_changed(entry)
                 entry.lock.release()
 
-    def think_elsewhere(self, session: Session, page: str) -> None:
+    def think_elsewhere(self, session: Session, page: Page) -> None:
         """Let another process work out a page if there is one; call this with a turn to compute.
 
         The others are started when somebody has to wait for the first time.

@@ -170,11 +170,15 @@ async def openapi(request: Request) -> Response:
 
 
 async def _next_question(request: Request) -> Response:
-    data = await visit(
-        _sessions(request), request.path_params["id"], state_data,
-        caller=request.scope.get("visitor"),
-    )  # fmt: skip
-    return JSONResponse(data)
+    sessions = _sessions(request)
+
+    def make(session: Session) -> dict[str, Any]:
+        if not session.ready:
+            with session.interview.thinking():
+                sessions.think_elsewhere(session, "state")
+        return state_data(session)
+
+    return JSONResponse(await visit(sessions, request.path_params["id"], make, caller=request.scope.get("visitor")))
 
 
 # --- data ------------------------------------------------------------------------------------------------------------

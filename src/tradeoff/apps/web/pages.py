@@ -26,7 +26,7 @@ from tradeoff.presentation.result import as_shown
 from tradeoff.sources import AnyProblem
 from tradeoff.stores.base import missing
 from tradeoff.stores.memory import InMemoryStore
-from tradeoff.studies import MenuPrompt, Session, Sessions, Study, TurnError
+from tradeoff.studies import MenuPrompt, Page, Session, Sessions, Study, TurnError
 from tradeoff.studies.checks import dominated_pair
 from tradeoff.studies.sharing import shared_name
 
@@ -279,12 +279,15 @@ def warm_up(study: Study, problem: AnyProblem) -> None:
     sessions.do(token, lambda session: _question_page(sessions, token, session, ""))
 
 
-def rehearse(sessions: Sessions, session: Session, page: str) -> None:
-    """Make a page for nobody, the next question or the result: what it needs is known after that."""
-    if page == "result":
-        _result_page(sessions, "", session, "", {}, "")
-    else:
-        _question_page(sessions, "", session, "")
+def rehearse(sessions: Sessions, session: Session, page: Page) -> None:
+    """Make a page for nobody: what it needs is known after that. A "state" is what any page rests on."""
+    match page:
+        case "state":
+            session.work_out()
+        case "question":
+            _question_page(sessions, "", session, "")
+        case "result":
+            _result_page(sessions, "", session, "", {}, "")
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

@@ -31,7 +31,7 @@ from tradeoff.model import Alternative
 from tradeoff.presentation.plans import names_of
 from tradeoff.sources import AnyProblem
 from tradeoff.strategies.cache import cache_of
-from tradeoff.studies import Session, Sessions
+from tradeoff.studies import Page, Session, Sessions
 from tradeoff.studies.compiled import kept
 
 MOST = 4  # processes; each has the model and 128 MB of states of its own
@@ -82,7 +82,7 @@ class Thinkers:
                 else:
                     connection.close()
 
-    def think(self, session: Session, page: str) -> None:
+    def think(self, session: Session, page: Page) -> None:
         """Have a thinker make a page, and keep what it finds; if none is there, do nothing."""
         if self._workers is None:
             return
@@ -133,7 +133,7 @@ class _Line:
         self._alternatives: list[Alternative] = []
         self._lock = threading.Lock()
 
-    def ask(self, events: list[Event], page: str) -> Found:
+    def ask(self, events: list[Event], page: Page) -> Found:
         with self._lock:
             self.connection.send((events, page))
             fresh, new, content = self.connection.recv()
@@ -166,7 +166,7 @@ def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None
             line.send(numbers.packed(_made(sessions, events, page)))
 
 
-def _made(sessions: Sessions, events: list[Event], page: str) -> Found:
+def _made(sessions: Sessions, events: list[Event], page: Page) -> Found:
     """Make a page, and return all that was new on the way."""
     found: Found = []
     with contextlib.suppress(Exception):  # whoever asked computes it as well, and says what is wrong
