@@ -1,15 +1,21 @@
 """How many plans are enough for everybody, what finding them costs, and whether the guarantee was ever exceeded.
 
-    python benchmarks/coverage.py [--quick] [--jobs N] [--json]
+    python benchmarks/coverage.py [--quick] [--jobs N] [--problems NAME,NAME] [--json]
     python benchmarks/coverage.py --waits FILE [--people N]
+    python benchmarks/coverage.py --states 1e6 [--tolerance X] [--seconds N] [--people N]
 
 For each problem and tolerance: the number of plans, how many directions were solved for, CPU seconds, the guarantee that was
 proved, and the largest regret seen over 100,000 random weights (a quarter inside the simplex, half near its faces, a quarter on
 them). "exact" is the size of the smallest set without any loss, the convex coverage set, where the search finds it in time. A
-search ends after 300 CPU seconds (30 with --quick); then the guarantee says how far it got.
+search ends after 300 CPU seconds (30 with --quick); then the guarantee says how far it got. Lines are printed as they are
+found.
 
 With --waits: CPU milliseconds on one thread that people wait for a question of an interview on a compiled problem, and for the
 result at its end, after two interviews for warming up. How large the model is does not matter: nothing is solved.
+
+With --states: the same for a random model of so many states, 4 objectives and 50 steps, which is made and compiled first.
+Before that, how many milliseconds a fifth as many people wait by the clock where the model itself is solved for every question,
+on a graphics card if there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,9 +39,10 @@ import numpy as np
 from serve import random_successors
 
 from tradeoff import Interview, LinearUser, examples, load
-from tradeoff.covering import better_coverages
+from tradeoff.covering import better_coverages, cover
 from tradeoff.model import Matrix
 from tradeoff.problem import ScaledProblem
+from tradeoff.problems.card import Card
 from tradeoff.problems.coverage import Coverage
 
 WEIGHTS, QUICK_WEIGHTS = 100_000, 10_000
@@ -97,8 +105,9 @@ def largest_regret(problem: ScaledProblem, found: Coverage, count: int) -> float
 
 def measured(name: str, tolerance: float, quick: bool) -> Line:
     """Return the line of one problem and tolerance."""
+    searched(problem_of(name), tolerance, 10.0)  # compiled code is not what is measured
     problem = problem_of(name)
-    problem.best(np.eye(len(problem.objectives)))  # compiled code and the scale are not what is measured
+    problem.best(np.eye(len(problem.objectives)))  # neither is the scale
     found, seconds = searched(problem, tolerance, 30.0 if quick else 300.0)
     everything, _ = searched(problem, EXACT, 3.0 if quick else 60.0)
     exact = len(everything.plans.values) if everything.guarantee <= EXACT else None
@@ -108,9 +117,8 @@ def measured(name: str, tolerance: float, quick: bool) -> Line:
     )  # fmt: skip
 
 
-def waits(file: str, people: int) -> None:
-    """Print how long people wait on a compiled problem."""
-    problem = load(file)
+def waits(problem: ScaledProblem, people: int, clock: Callable[[], float]) -> None:
+    """Print how long people wait for their questions and results."""
     for strategy in ("careful", "certified"):
         times: dict[str, list[float]] = {"question": [], "result": []}
         for number in range(people + 2):
@@ -120,15 +128,32 @@ def waits(file: str, people: int) -> None:
             question = interview.ask()
             while question is not None:
                 interview.tell(person(question))
-                begin = time.process_time()
+                begin = clock()
                 question = interview.ask()
                 if number >= 2:
-                    times["question" if question is not None else "result"].append(1000 * (time.process_time() - begin))
+                    times["question" if question is not None else "result"].append(1000 * (clock() - begin))
         for what, found in times.items():
             spread = (
                 f"mean {np.mean(found):.0f}, p50 {np.percentile(found, 50):.0f}, p95 {np.percentile(found, 95):.0f}"
             )
-            print(f"{strategy:9} {what:8} {len(found):5,} waits, ms: {spread}, most {max(found):.0f}")
+            print(f"{strategy:9} {what:8} {len(found):5,} waits, ms: {spread}, most {max(found):.0f}", flush=True)
+
+
+def large(states: int, tolerance: float, seconds: float | None, people: int) -> None:
+    """Print how long people wait on a model and on what it is compiled to."""
+    model = random_successors(states, 4, 50)
+    model.best(np.eye(4))  # compiled code, the scale, and the way to the card are not what is measured
+    where = "a graphics card" if isinstance(getattr(model.solver, "device", None), Card) else "the processor"
+    print(f"{states:,} states, solved on {where}; by the clock", flush=True)
+    waits(model, max(1, people // 5), time.perf_counter)
+    begin = time.perf_counter()
+    found = cover(model, tolerance, seconds=seconds)
+    print(
+        f"compiled in {time.perf_counter() - begin:.0f} s: {len(found.plans.values):,} plans, {len(found.proof.most):,} "
+        f"directions, guarantee {found.guarantee:.6f}; CPU time on one thread",
+        flush=True,
+    )
+    waits(found, people, time.process_time)
 
 
 def available(name: str) -> bool:
@@ -147,10 +172,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1, the default, is one per core")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--waits", metavar="FILE", help="measure interviews on this compiled problem instead")
-    parser.add_argument("--people", type=int, default=50, help="how many are asked, with --waits")
+    parser.add_argument("--people", type=int, default=50, help="how many are asked, with --waits or --states")
+    parser.add_argument("--problems", metavar="NAMES", help="only these lines, with commas between them")
+    parser.add_argument(
+        "--states", type=float, metavar="N", help="make and compile a random model of this size instead"
+    )
+    parser.add_argument("--tolerance", type=float, default=0.001, help="of the coverage, with --states")
+    parser.add_argument("--seconds", type=float, help="compile for so long at most, with --states")
     given = parser.parse_args(arguments)
     if given.waits is not None:
-        waits(given.waits, given.people)
+        waits(load(given.waits), given.people, time.process_time)
+        return 0
+    if given.states is not None:
+        large(int(given.states), given.tolerance, given.seconds, given.people)
         return 0
     names = [*examples(), *filter(available, ENVIRONMENTS)]
     tasks: list[tuple[str, float]] = [(name, tolerance) for name in names for tolerance in (0.01, 0.001)]
@@ -158,14 +192,20 @@ def main(arguments: list[str]) -> int:
     tasks += [(f"random k={k} S={size}", 0.01) for k in (2, 3, 4)]
     tasks += [(f"random k={k} S={size}", 0.001) for k in (2, 3, 4)]
     tasks += [(f"random k=5 S={size}", 0.02), (f"random k=6 S={size}", 0.05)]
+    if given.problems is not None:
+        wanted = given.problems.split(",")
+        if unknown := set(wanted) - {name for name, _ in tasks}:
+            parser.error(f"there is no line {', '.join(sorted(unknown))}; there are {', '.join(dict(tasks))}")
+        tasks = [task for task in tasks if task[0] in wanted]
     if not given.json:
         print(f"{'problem':24} k tolerance  plans  exact  solved  seconds  guarantee  largest regret seen")
     lines: list[Line] = []
     calls = (joblib.delayed(measured)(name, tolerance, given.quick) for name, tolerance in tasks)
-    for line in joblib.Parallel(n_jobs=given.jobs, batch_size=1, return_as="generator")(calls):
+    for line in joblib.Parallel(n_jobs=given.jobs, batch_size=1, return_as="generator_unordered")(calls):
         lines.append(line)
         if not given.json:
             print_line(line)
+    lines.sort(key=lambda line: tasks.index((line.problem, line.tolerance)))
     if given.json:
         print(json.dumps([asdict(line) for line in lines], indent=2))
     return int(any(line.largest > line.guarantee for line in lines))

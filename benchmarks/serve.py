@@ -337,6 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--workers", type=int, help="processes (default 1 for SQLite, 2 for PostgreSQL)")
+    parser.add_argument("--thinkers", type=int, help="processes that work out questions, as of tradeoff serve")
     parser.add_argument("--people", type=int, default=500)
     parser.add_argument(
         "--think",
@@ -364,7 +365,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for line in alone(problem, given.alone, given.strategy, given.compile is not False):
             print(line, flush=True)
         return
-    more = () if given.compile is None else ("--compile" if given.compile else "--no-compile",)
+    more = [] if given.compile is None else ["--compile" if given.compile else "--no-compile"]
+    more += [] if given.thinkers is None else ["--thinkers", str(given.thinkers)]
     workers = given.workers or (2 if given.store == "postgresql" else 1)
     make = random_successors if given.random else field_trip
     problem = make(given.states, given.objectives, given.horizon)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgresql, processes
+from tests import nginx, postgresql, processes
 from tradeoff.problems.card import absent
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -33,14 +33,19 @@ settings.register_profile("ci", max_examples=200, derandomize=True, **slow)
 settings.register_profile("dev", max_examples=50, **slow)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-# Tests of a graphics card are not collected where there is none, and the summary says so: they have not passed.
-NO_CARD = "CuPy is not installed" if find_spec("cupy") is None else absent()
-collect_ignore = ["card"] if NO_CARD else []
+# Tests of a graphics card or of Ray are not collected where there is none, and the summary says so: they have not passed.
+NOT_RUN = {
+    "card": "CuPy is not installed" if find_spec("cupy") is None else absent(),
+    "cluster": "Ray is not installed" if find_spec("ray") is None else "",
+}
+collect_ignore = [folder for folder, reason in NOT_RUN.items() if reason]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if NO_CARD:
-        terminalreporter.write_line(f"not run: tests/card ({NO_CARD})")
+    for folder in collect_ignore:
+        terminalreporter.write_line(f"not run: tests/{folder} ({NOT_RUN[folder]})")
+    if nginx.PROGRAM is None:
+        terminalreporter.write_line("not run: nginx in front of several servers (nginx is not installed)")
 
 
 def pytest_runtest_setup() -> None:

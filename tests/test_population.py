@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from joblib._parallel_backends import ThreadingBackend
 
 import tradeoff
 from tests import processes
@@ -123,6 +125,30 @@ def test_a_dask_cluster_gives_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> 
     ):
         assert joblib.effective_n_jobs(None) == 2
         assert timeless(simulate(COFFEE, 50).results) == expected
+
+
+def test_all_that_a_back_end_has_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's back end has the processors of its cluster, but is as large as one processor unless it is asked for all."""
+
+    class Cluster(ThreadingBackend):  # type: ignore[misc]  # joblib has no types
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return 5 if n_jobs == -1 else int(super().effective_n_jobs(n_jobs))
+
+    parts: list[int] = []
+    interview, one_at_a_time = population._interview, threading.Lock()
+
+    def noted(*given: Any) -> Any:
+        with one_at_a_time:
+            parts.append(len(given[2]))
+            return interview(*given)
+
+    monkeypatch.setattr(population, "_interview", noted)
+    monkeypatch.setattr(population, "ROUNDS", (0.0, 1e9))
+    joblib.register_parallel_backend("cluster", Cluster)
+    with joblib.parallel_config(backend="cluster"):
+        run = simulate(COFFEE, 20)
+    assert len(parts) == 5 and max(parts) - min(parts) <= 1
+    assert timeless(run.results) == timeless(simulate(COFFEE, 20, jobs=1).results)
 
 
 def test_a_back_end_that_returns_everything_at_once_works() -> None:

@@ -50,7 +50,7 @@ from tradeoff.menus import AnyAnswer, AnyQuestion, Menu, Statement, Strength, co
 from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.running import Record, Run
-from tradeoff.strategies import AnyStrategy, StrategySpec, name_of, spec_of
+from tradeoff.strategies import AnyStrategy, Step, StrategySpec, name_of, spec_of
 from tradeoff.strategies.polytope import Cone, half_spaces
 
 __all__ = ["FORMAT", "READABLE", "VERSION", "Event", "Interview", "Record", "Side", "read_log", "side_of"]
@@ -126,6 +126,8 @@ class Interview:
         self._asked: AnyQuestion | None = None  # the question that waits for an answer
         self._asked_foreign = False
         self._run: Run | None = None  # None: start again
+        # What ``next`` returns, which is needed several times for a page; at which step, after how many events.
+        self._next: tuple[Step, int, Shown | ShownMenu] | None = None
 
     # --- recording ----------------------------------------------------------------------------------------------------
 
@@ -297,7 +299,12 @@ class Interview:
         step = self._think().step
         if step is None:
             return None
-        question, asked = step.question, self.state.question
+        if self._next is None or self._next[0] is not step or self._next[1] != self.state.length:
+            self._next = step, self.state.length, self._shown(step.question)
+        return self._next[2]
+
+    def _shown(self, question: AnyQuestion) -> Shown | ShownMenu:
+        asked = self.state.question
         if isinstance(question, Menu):
             is_asked = self._is_asked(question) and isinstance(asked, MenuAsked)
             return ShownMenu(question, asked.order if is_asked else order_of(self.sides, question))  # type: ignore[union-attr]

@@ -110,6 +110,10 @@ def _interrupts_held() -> Iterator[None]:
         nonlocal interrupted
         interrupted = True
 
+    if sys.platform != "win32":
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # now, because starting it unblocks the signal again in some versions of Python
     before = signal.signal(signal.SIGINT, note)
     # Blocked in this thread, and in the processes that it starts.
     blocked = None if sys.platform == "win32" else signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -151,8 +155,8 @@ def _rounds(problem: Problem, people: Waiting, settings: Settings, jobs: int | N
     """Yield what each process finished in each round, until nobody is left."""
     import joblib
 
-    if jobs is None and joblib.effective_n_jobs(None) == 1:  # not within joblib.parallel_config
-        jobs = joblib.cpu_count()
+    if jobs is None and joblib.effective_n_jobs(None) == 1:  # no number of processes in joblib's configuration, if any
+        jobs = -1
     sent, processes, started = _Sent(problem), joblib.effective_n_jobs(jobs), False
 
     def divided(work: Callable[..., Any], some: Waiting, *more: float) -> list[Any]:
@@ -317,10 +321,11 @@ def simulate(
 ) -> Population:
     """Interview ``users`` simulated people and return the results.
 
-    ``jobs``: the number of processes, -1 for one per core; by default joblib's configuration, or one per core if the run
-    is long enough. ``out``: a .csv or .parquet file for the rows; the same call then continues an interrupted run, and
-    a second run on that file is refused while the first lasts. ``progress`` is called with the number of users done and
-    their total. ``options`` are the strategy's own. ``people`` is a kind of ``tradeoff.people``.
+    ``jobs``: the number of processes, -1 for one per core; by default as many as joblib is configured for, or one per core
+    (of the cluster, under a back end that has one) if the run is long enough. ``out``: a .csv or .parquet file for the rows;
+    the same call then continues an interrupted run, and a second run on that file is refused while the first lasts.
+    ``progress`` is called with the number of users done and their total. ``options`` are the strategy's own. ``people`` is
+    a kind of ``tradeoff.people``.
 
     >>> import tradeoff
     >>> summary = simulate(tradeoff.load("coffee"), 20, precision=0.01).summary()

@@ -404,3 +404,8 @@ def test_a_store_that_several_processes_can_write_to_takes_several_workers(folde
     with open_store("folder:logs") as store:
         (name,) = Study.names(store)
         assert [event["event"] for event in store.read(name, token)].count("answer") == 8
+
+
+def test_thinkers_are_for_one_worker(folder: Path) -> None:
+    done = processes.run([str(TOOL), "serve", "dependent", "--workers", "2", "--thinkers", "1"])
+    assert done.returncode == 2 and "--thinkers 1" in done.stderr and not list(folder.iterdir())

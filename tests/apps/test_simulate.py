@@ -140,20 +140,39 @@ def test_a_second_run_on_the_same_file_is_exit_code_4(tmp_path: Path) -> None:
     assert run("coffee", *PAPER, "--users", "20", "--jobs", "1", "--out", str(out)).exit_code == 0
 
 
+INTERRUPTED_BEFORE_THEY_START = """
+import os, signal
+from joblib.externals.loky.process_executor import _ExecutorManagerThread as Manager
+start = Manager.start
+def interrupted(self): os.killpg(os.getpid(), signal.SIGINT); start(self)
+Manager.start = interrupted
+"""
+INTERRUPTED_BY_THE_FIRST_THAT_STARTS = """
+import os, signal, sys
+if any("LokyProcess-1" in word for word in sys.orig_argv): os.killpg(os.getpgrp(), signal.SIGINT)
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to another process")
-def test_a_command_interrupted_while_its_processes_start_says_only_that(tmp_path: Path) -> None:
-    interrupted = (
-        "import os, signal\n"
-        "from joblib.externals.loky.process_executor import _ExecutorManagerThread as Manager\n"
-        "from tradeoff import population; population.ROUNDS = (0.1,)\n"
-        "start = Manager.start\n"
-        "def interrupted(self): os.killpg(os.getpid(), signal.SIGINT); start(self)\n"
-        "Manager.start = interrupted\n"
-        "from tradeoff.apps.cli.main import main; main()"
-    )
-    command = ["coffee", *PAPER, "--users", "500", "--jobs", "2", "--out", str(tmp_path / "rows.csv")]
+@pytest.mark.parametrize(
+    ("first", "everywhere"),
+    [(INTERRUPTED_BEFORE_THEY_START, ""), ("", INTERRUPTED_BY_THE_FIRST_THAT_STARTS)],
+    ids=["before", "by the first"],
+)
+def test_a_command_interrupted_while_its_processes_start_says_only_that(
+    tmp_path: Path, first: str, everywhere: str
+) -> None:
+    """``everywhere`` is what every process does before anything else, ``first`` what only the first one does."""
+    (tmp_path / "sitecustomize.py").write_text(everywhere)
+    program = f"{first}\nfrom tradeoff import population; population.ROUNDS = (0.0,)\n"
+    program += "from tradeoff.apps.cli.main import main; main()"
+    command = ["simulate", "coffee", *PAPER, "--users", "100", "--jobs", "2", "--out", str(tmp_path / "rows.csv")]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     with processes.Child(
-        [sys.executable, "-c", interrupted, "simulate", *command], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
     ) as started:
         _, said = started.communicate(timeout=processes.PATIENCE)
     assert started.returncode == 130, said
@@ -168,15 +187,20 @@ def test_an_interrupted_command_keeps_what_is_finished_and_goes_on(
     """Ctrl-C in a terminal goes to every process of the group, so that is what is sent here."""
     out = tmp_path / "rows.csv"
     shards = tmp_path / "rows.csv.shards"
-    hasty = (
-        "from tradeoff import population; population.ROUNDS = (0.1,)\nfrom tradeoff.apps.cli.main import main; main()"
+    users = ["coffee", *PAPER, "--out", str(out), "--users"]
+    # The first round ends as soon as somebody's interview has, and the second never: so there are finished people to keep,
+    # and others to go on with, however late the signal comes.
+    endless = (
+        "from tradeoff import population; population.ROUNDS = (0.0,)\n"
+        "interview = population._interview\n"
+        "def again_and_again(*given):\n"
+        "    while True: interview(*given)\n"
+        "population._interview = again_and_again\n"
+        "from tradeoff.apps.cli.main import main; main()"
     )
+    command = [sys.executable, "-c", endless, "simulate", *users, "100", "--jobs", jobs]
 
-    def command(users: str) -> list[str]:
-        arguments = ["coffee", *PAPER, "--users", users, "--jobs", jobs, "--out", str(out)]
-        return [sys.executable, "-c", hasty, "simulate", *arguments]
-
-    with processes.Child(command("500"), stderr=subprocess.PIPE, text=True) as started:
+    with processes.Child(command, stderr=subprocess.PIPE, text=True) as started:
         processes.until(lambda: list(shards.glob("*.npz")) or started.poll() is not None, "the first rows")
         os.killpg(started.pid, sent)
         _, said = started.communicate(timeout=processes.PATIENCE)
@@ -185,11 +209,11 @@ def test_an_interrupted_command_keeps_what_is_finished_and_goes_on(
         assert "the same command continues" in said and "interrupted" in said and "Traceback" not in said
     assert list(shards.glob("*.npz")) and not out.exists()
 
-    assert "users is 500 there and 600 here" in run("coffee", *PAPER, "--users", "600", "--out", str(out)).output
-    done = run("coffee", *PAPER, "--users", "500", "--jobs", "1", "--out", str(out))
+    assert "users is 100 there and 200 here" in run(*users, "200").output
+    done = run(*users, "100", "--jobs", "1")
     assert done.exit_code == 0, done.output
     assert not shards.exists()
-    expected = population.simulate(tradeoff.load("coffee"), 500, strategy="paper", jobs=1).results
+    expected = population.simulate(tradeoff.load("coffee"), 100, strategy="paper", jobs=1).results
     assert rows(read_results(out)) == rows(expected)
 
 

@@ -176,13 +176,16 @@ def test_a_backup_of_a_served_study_has_everything_acknowledged_while_people_go_
                     assert sent.status_code == 200
                     acknowledged.append((token, turn))
 
+    def until_acknowledged(count: int) -> None:
+        processes.until(lambda: len(acknowledged) >= count)
+
     with Server(folder, "study", "serve", "mine") as server:
         threads = [threading.Thread(target=person, args=(server,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         copies = []
         for i in range(3):
-            processes.until(lambda: len(acknowledged) >= 30 * (i + 1))  # noqa: B023
+            until_acknowledged(30 * (i + 1))
             before = list(acknowledged)
             done = run("study", "backup", f"copy{i}.db")
             assert done.exit_code == 0 and done.stdout == f"written: copy{i}.db\n", done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tradeoff.kernels import bellman
+from tradeoff.kernels import bellman, wide
 
 Array = np.ndarray[Any, Any]
 
@@ -219,7 +220,8 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
 def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_threads(
     monkeypatch: pytest.MonkeyPatch, objectives: int, everywhere: bool
 ) -> None:
-    monkeypatch.setattr("tradeoff.kernels.policy.WIDE_STATES", 5_000)  # as many as that are many here
+    monkeypatch.setattr("tradeoff.kernels.policy.wide_from", lambda *_: 5_000)  # as many as that are many here
+    monkeypatch.setattr("tradeoff.kernels.wide._STEPS", 3)  # counted for at once, where the policy has 6
     rng = np.random.default_rng(5)
     states = 45_000
     counts = rng.integers(0, 4, states)
@@ -237,6 +239,34 @@ def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_th
     for occupancy, totals in found[1:]:
         assert_array_equal(occupancy.view(np.int64), found[0][0].view(np.int64))
         assert_array_equal(totals.view(np.int64), found[0][1].view(np.int64))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3_000), st.integers(0, 4), st.integers(1, 4))
+def test_a_policy_is_followed_alike_from_any_step_on(seed: int, states: int, first: int, threads: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 4, states)
+    layer = build(seed, counts, rng.integers(1, 5, counts.sum()), 3)
+    policy = (rng.integers(0, 4, (5, states, 2)) % np.maximum(counts, 1)[:, np.newaxis]).astype(np.uint8)
+    occupancy = rng.random((states, 2)) * (rng.random((states, 2)) < rng.random())
+    totals = rng.random((2, 3))
+    alone, earned = occupancy.copy(), totals.copy()
+    bellman.forward(*layer, policy[first:], alone, earned)
+    wide.forward_wide(*layer, policy, 1, first, occupancy, totals, threads)
+    assert_array_equal(occupancy[:, 1].view(np.int64), alone[:, 1].copy().view(np.int64))
+    assert_array_equal(totals[1].view(np.int64), earned[1].view(np.int64))
+
+
+def test_threads_do_not_wait_for_one_that_failed() -> None:
+    calls = itertools.count()
+
+    def kernel(progress: Array, task: int) -> int:
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        return 5  # cannot begin yet, because the task of the other thread was not done
+
+    with pytest.raises(KeyboardInterrupt):
+        wide._together(kernel, (), 3)
 
 
 def test_a_policy_is_evaluated_alike_by_any_number_of_threads() -> None:

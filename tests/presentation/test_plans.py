@@ -106,13 +106,49 @@ def test_plans_that_stand_together_have_names_that_tell_them_apart_and_say_how_t
             assert len(set(names)) == size and max(map(len, names)) <= 120
             firsts = [named_first(problem, one) for one in beside]
             for i, (called, first) in enumerate(zip(names, firsts, strict=True)):
-                assert called.startswith(first)
+                begun, cut, _ = called.partition("…; ")  # only what would be too long is cut
+                assert called.startswith(first) or (cut and first.startswith(begun) and len(called) > 110)
                 assert (called == first) or firsts.count(
                     first
                 ) > 1  # nothing is added where the first decision says enough
                 if called != first and size == 2:  # what is added is what the other does not do there
                     state, step, action = likeliest_difference(problem, beside[i], beside[1 - i])
-                    assert called.endswith(action) and (step == 0 or called != names[1 - i]), (called, state)
+                    where = next(iter(problem.wording.parts(state).values()))
+                    said = called.removeprefix(first)
+                    assert said == f", then {action}" or said.startswith(f"; {action} if {where}"), (called, state)
+                    assert step == 0 or called != names[1 - i]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("home after good news", "if home after good news"),
+        ("in a crowded subway", "if in a crowded subway"),
+        ("when it rains", "when it rains"),  # one "if" or "when" is enough
+        ("after the third question", "after the third question"),
+        ("s3", "if s3"),
+        ("row 2, column 3", "if row 2, column 3"),
+        ("at the rug, with 12 of 16 battery units left, with toys still dirty", "if at the rug …"),
+        ("row 2, column 3, with 12 of 16 battery units left", "if row 2, column 3 …"),  # what is left out is not denied
+        ("a very long name of a single situation, which is never cut", "if a very long name of a single situation …"),
+    ],
+)
+def test_a_situation_in_a_name_reads_as_a_condition(state: str, words: str) -> None:
+    problem = began_alike(state)
+    names = plan_names(problem, *problem.best([[1.0, 0.0], [0.0, 1.0]]))
+    assert set(names) == {f"go out; walk {words}", f"go out; ride {words}"}
+
+
+def began_alike(state: str) -> tradeoff.MDP:
+    """Return a problem whose plans all begin with going out, and differ in a state that may follow."""
+    rows = [
+        ("start", "go out", 0.5, "end", [0.0, 0.0]),
+        ("start", "go out", 0.5, state, [0.0, 0.0]),
+        ("start", "stay", 1.0, "end", [-1.0, -1.0]),
+        (state, "walk", 1.0, "end", [1.0, 0.0]),
+        (state, "ride", 1.0, "end", [0.0, 1.0]),
+    ]
+    return tradeoff.MDP.from_rows(rows, ends=["end"], horizon=2, start="start")
 
 
 def likeliest_difference(problem, one, other) -> tuple[str, int, str]:

@@ -24,7 +24,7 @@ from tests.messages import refused
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.stores import ConflictError, InUseError, open_store
 from tradeoff.stores.schema import VERSION_TABLE, check_schema, metadata
-from tradeoff.stores.sql import SqlStore
+from tradeoff.stores.sql import ROWS, SqlStore
 
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 
@@ -115,6 +115,14 @@ def test_many_writes_share_a_commit(tmp_path: Path) -> None:
             done.result(processes.PATIENCE)
         assert {len(events) for events in store.logs("people").values()} == {2}
         assert 1 <= len(commits) <= 2  # what the writer had already taken, and everything else
+
+
+@pytest.mark.parametrize("count", [1, ROWS, 2 * ROWS + 1])
+def test_as_many_events_as_there_are_come_back_in_their_order(store: SqlStore, count: int) -> None:
+    events = [HEADER, *({"event": "note", "time": HEADER["time"], "number": number} for number in range(1, count))]
+    store.create("many", "log", events)
+    store.append("many", "log", events, after=count)
+    assert store.read("many", "log") == events + events
 
 
 def test_one_that_is_refused_takes_nobody_with_it(store: SqlStore) -> None:

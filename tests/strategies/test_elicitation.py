@@ -67,14 +67,14 @@ def test_the_cache_keeps_no_problem_alive() -> None:
 
 
 def test_states_are_dropped_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = SolutionCache(load("dependent"))
     monkeypatch.setattr(cache, "STATES", 3)
-    for number in range(5):
-        kept.keep(bytes([number]), np.zeros(10))
-    assert kept.state(bytes([1])) is None and kept.state(bytes([4])) is not None
     monkeypatch.setattr(cache, "STATE_BYTES", 100_000)
-    kept.keep(b"large", np.zeros(12_000))
-    assert kept.state(bytes([4])) is None and kept.state(b"large") is not None
+    states = SolutionCache(load("dependent")).states
+    for number in range(5):
+        states.keep(bytes([number]), np.zeros(10))
+    assert bytes([1]) not in states and bytes([4]) in states
+    states.keep(b"large", np.zeros(12_000))
+    assert bytes([4]) not in states and b"large" in states
 
 
 def test_a_belief_stays_what_it_is() -> None:

@@ -230,3 +230,26 @@ def test_a_page_that_several_people_wait_for_is_computed_once() -> None:
 
     asyncio.run(all_at_once())
     assert sorted(worked[1:]) == [("loop", 0)] * 4 + [("thread", 0)]
+
+
+def test_whoever_waits_when_the_server_ends_is_sent_away() -> None:
+    queue, told = ComputeQueue(slots=1), []
+
+    def work(long: bool) -> None:
+        try:
+            with queue.slot("ann", long=long):
+                told.append("computed")
+        except BusyError:
+            told.append("sent away")
+
+    with queue.slot("first"):
+        threads = [threading.Thread(target=work, args=(long,)) for long in (False, True, False)]
+        for count, thread in enumerate(threads, start=1):
+            thread.start()
+            until_waiting(queue, count)
+        queue.close()
+        for thread in threads:
+            thread.join()
+        with pytest.raises(BusyError):
+            queue.check()
+    assert told == ["sent away"] * 3 and not queue.waiting and not queue.busy

@@ -70,6 +70,9 @@ def test_kill_9_in_a_loop_loses_no_acknowledged_answer(tmp_path: Path) -> None:
     def taken() -> int:
         return sum(len(said) for said in list(acknowledged.values()))
 
+    def until_taken(count: int) -> None:
+        processes.until(lambda: taken() >= count, "answers")
+
     rng = random.Random(7)
     words = ("serve", "coffee", "--strategy", "paper", "--port", str(processes.reserved_port()))
     threads = [threading.Thread(target=person, args=(seed,)) for seed in range(4)]
@@ -80,8 +83,7 @@ def test_kill_9_in_a_loop_loses_no_acknowledged_answer(tmp_path: Path) -> None:
                 if attempt == 0:
                     for thread in threads:
                         thread.start()
-                enough = taken() + rng.randrange(8, 40)
-                processes.until(lambda: taken() >= enough, "answers")  # noqa: B023
+                until_taken(taken() + rng.randrange(8, 40))
                 server.kill()
     finally:
         stop.set()

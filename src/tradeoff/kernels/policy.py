@@ -29,7 +29,7 @@ from tradeoff.kernels.layers import (
     taken,
 )
 from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, load, put, store
-from tradeoff.kernels.wide import WIDE_STATES, forward_wide
+from tradeoff.kernels.wide import forward_wide, wide_from
 
 # Forward pushes skip groups of this many neighbouring states (as a power of two) if none of them is reached.
 _GROUP_BITS = 4
@@ -148,7 +148,7 @@ def forward(
         spread(push, [(column, min(share, count - column)) for column in range(0, count, share)], threads)
         return
     for column in range(count):  # too few for the threads: they share the states of each
-        done = push(column, 1, WIDE_STATES)
+        done = push(column, 1, wide_from(states, threads))
         if done < len(policy):
             forward_wide(*layer, policy, column, done, occupancy, totals, threads)
 

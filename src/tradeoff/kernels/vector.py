@@ -27,6 +27,8 @@ __all__ = [
     "block_load",
     "broadcast",
     "choose",
+    "count_up",
+    "counted",
     "fma",
     "gather_dot",
     "gather_fma",
@@ -336,3 +338,28 @@ def choose(typing: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Callable[.
 
     kind = types.unliteral(x)  # type: ignore[no-untyped-call]
     return kind(types.boolean, kind, kind), generate
+
+
+@_operation
+def count_up(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    """Add 1 to an entry of an array that several threads count in, and return what it was.
+
+    What a thread wrote before, other threads see once they have seen the new count.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _pointer(context, builder, signature.args[0], *arguments)
+        return builder.atomic_rmw("add", address, ir.Constant(_I64, 1), "seq_cst")
+
+    return types.int64(array, types.intp), generate
+
+
+@_operation
+def counted(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return an entry of an array that several threads count in."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = _pointer(context, builder, signature.args[0], *arguments)
+        return builder.load_atomic(address, "seq_cst", align=8)
+
+    return types.int64(array, types.intp), generate

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tradeoff.keeping import Kept
 from tradeoff.model import Alternative, Lottery, Objective
 from tradeoff.presentation.numbers import amount, amount_pair, gap, share_counts
 from tradeoff.presentation.plans import plan_names
@@ -21,6 +23,7 @@ from tradeoff.problems.curves import CurvedCatalogue
 
 Letter: TypeAlias = Literal["A", "B", ""]
 
+CARDS_KEPT = 500  # of a problem
 SAME = 1e-9  # of the scale or of the amounts: a difference that is only rounding
 
 
@@ -114,8 +117,17 @@ class Pair:
         return [row for row in self.labels if row.differs]
 
 
+_cards: WeakKeyDictionary[Presentable, Kept[tuple[int, int | None], tuple[Lottery, Card]]] = WeakKeyDictionary()
+
+
 def card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     """Return the card of a lottery; ``total`` is what shares are counted out of, None if nothing is shared out."""
+    # A plan stands beside many others. The lottery is kept with its card, so that no other one has its identity.
+    cards = _cards.setdefault(problem, Kept(CARDS_KEPT))
+    return cards.once((id(lottery), total), lambda: (lottery, _card(problem, lottery, total)))[1]
+
+
+def _card(problem: Presentable, lottery: Lottery, total: int | None) -> Card:
     told = tuple(
         replace(story, labels=labels(problem, story.states[0])) for story in stories(lottery, total, problem.wording)
     )

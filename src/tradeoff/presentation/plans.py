@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeVar, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from tradeoff.keeping import Kept
 from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.numbers import ROUNDING, chance
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
 from tradeoff.wording import Wording
 
-Result = TypeVar("Result")
-
 RULES = 8  # lines at most
 TIMES = 5  # stretches of time in one line
 TOGETHER = 3  # variables that a condition combines, if that says enough
 NAME = 60  # characters of a name at most
+CONDITION = 40  # of the condition in it, if there is more than one
+# A phrase that begins with one of these is a condition as it is.
+CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
 PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
+NAMES_KEPT = 20_000  # groups of plans of a problem: about 10 MB
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -108,6 +109,11 @@ def names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> t
 
     They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
     """
+    key = tuple((one.value.tobytes(), one.plan) for one in alternatives)
+    return names_of(problem).once(key, lambda: _names_beside(problem, alternatives))
+
+
+def _names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
     plans = [one.plan for one in alternatives]
     texts = [_decisions(problem, plan).first for plan in plans]
     names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
@@ -168,32 +174,20 @@ class _Decisions:
         return sorted(self.in_time, key=lambda one: -one.probability)
 
 
-class _Told:
-    """What was worked out of a problem's plans: a plan is named and told many times."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """Return what was made before under this key, or make it now."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return cast(Result, self._kept[key])
-        made = make()
-        with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > PLANS_KEPT:
-                self._kept.popitem(last=False)
-        return made
+# What was worked out of a problem's plans: a plan is named and told many times.
+_told: WeakKeyDictionary[Presentable, Kept[Hashable, Any]] = WeakKeyDictionary()
 
 
-_told: WeakKeyDictionary[Presentable, _Told] = WeakKeyDictionary()
+_names: WeakKeyDictionary[Presentable, Kept[Hashable, tuple[str, ...]]] = WeakKeyDictionary()
 
 
-def _told_of(problem: Presentable) -> _Told:
-    return _told.setdefault(problem, _Told())
+def _told_of(problem: Presentable) -> Kept[Hashable, Any]:
+    return _told.setdefault(problem, Kept(PLANS_KEPT))
+
+
+def names_of(problem: Presentable) -> Kept[Hashable, tuple[str, ...]]:
+    """Return what plans of a problem were called beside each other so far."""
+    return _names.setdefault(problem, Kept(NAMES_KEPT))
 
 
 def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
@@ -230,7 +224,7 @@ def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[i
     pair = next((found for found in pairs if found is not None), None)
     if pair is None:
         return dict.fromkeys(plans, "")
-    where = one_line(next(iter(problem.wording.parts(pair[0].state).values())))
+    where = _condition(problem.wording, pair[0].state)
     said: dict[str, dict[int, Alternative]] = {}
     for i, plan in plans.items():
         there = _decided_at(problem, plan.plan, pair[0])
@@ -239,13 +233,24 @@ def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[i
         elif min(pair[0].probability, pair[1].probability) > 1 - ROUNDING:
             more = f", then {one_line(there.action)}"
         else:
-            more = f"; {where}: {one_line(there.action)}"
+            more = f"; {one_line(there.action)} {where}"
         said.setdefault(more, {})[i] = plan
     return {
         i: f"{more}{end}"
         for more, alike in said.items()
         for i, end in (_differing(problem, alike) if 1 < len(alike) < len(plans) else dict.fromkeys(alike, "")).items()
     }
+
+
+def _condition(wording: Wording, state: str) -> str:
+    """Return a situation as the end of a sentence: "if in a calm market, with 8370 EUR". What is too long is left out."""
+    first, *others = map(one_line, wording.parts(state).values())
+    words = first if first.split(" ")[0].lower() in CONDITIONAL else f"if {first}"
+    for other in others:
+        if len(words) + len(other) > CONDITION:
+            return f"{words} …"
+        words += f", {other}"
+    return words
 
 
 def _decided_at(problem: Presentable, plan: Plan, situation: Situation) -> Situation | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
+from tradeoff.keeping import Kept
 from tradeoff.log import PairReply, Reply, Shown, ShownMenu, Side
 from tradeoff.menus import Choice, Menu, Occasion, Statement, Strength, plain, strength_of
 from tradeoff.model import Alternative, Answer, Lottery, Recommendation
@@ -24,6 +26,7 @@ from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, shares_of
 
 OPEN = 0.9  # a band as wide as this says nothing
+DIFFERENCES_KEPT = 20_000  # pairs of a problem: about 10 MB
 NOTICEABLE = 1e-3  # of an objective's range: what the runner-up changes by less is not mentioned
 
 
@@ -284,6 +287,10 @@ class AnswerLine:
     doubtful: bool
 
 
+# How the two of a pair differ: many people are asked about the same.
+_differences: WeakKeyDictionary[Presentable, Kept[Hashable, list[str]]] = WeakKeyDictionary()
+
+
 def answer_lines(
     problem: Presentable,
     given: Sequence[AnyGiven],
@@ -304,5 +311,7 @@ def _told(problem: Presentable, one: AnyGiven) -> tuple[str, str, list[str]]:
     if isinstance(one, GivenToMenu):
         told = listed(problem, one.alternatives, one.placed)
         return choice_words(one.placed, one.strength), said_words(one.placed, one.strength), told
-    differences = advantages(comparison(problem, one.left, one.right))
+    kept = _differences.setdefault(problem, Kept(DIFFERENCES_KEPT))
+    key = tuple((side.value.tobytes(), side.plan) for side in (one.left, one.right))
+    differences = kept.once(key, lambda: advantages(comparison(problem, one.left, one.right)))
     return sentences.chosen(one.answer), sentences.answered(one.answer), differences

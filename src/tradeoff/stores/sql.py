@@ -12,7 +12,7 @@ import logging
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
@@ -42,6 +43,7 @@ from tradeoff.stores.sqlite_file import TIMEOUT, SqliteFile, connect
 log = logging.getLogger("tradeoff.stores")
 
 MAX_BATCH = 256  # writes in one transaction
+ROWS = 500  # events in one statement
 CONNECTIONS = 10  # at most, the writer's included
 POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
 IDLE = 1.0  # seconds without a write after which the writer tidies up
@@ -61,6 +63,10 @@ class _Write:
     lines: list[str]
     after: int | None  # None: a new log
     done: Future[None] = field(default_factory=Future)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.folder, self.name
 
 
 class SqlStore(Store):
@@ -256,7 +262,7 @@ class SqlStore(Store):
                     assert self._engine is not None
                     connection = self._engine.execution_options(writing=True).connect()
                 with connection.begin():
-                    unknown = {(write.folder, write.name) for write in batch} - self._lengths.keys()
+                    unknown = {write.key for write in batch if write.after is not None} - self._lengths.keys()
                     known = self._lengths | _state(connection, unknown)
                     refused = _write_all(connection, batch, known)
                     if self._file is not None:
@@ -324,24 +330,35 @@ def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> d
     """
     refused: dict[int, StoreError] = {}
     rows: list[dict[str, Any]] = []
+    new = dict.fromkeys(write.key for write in batch if write.after is None and write.key not in known)
+    created = _create(connection, list(new))
     for i, write in enumerate(batch):
-        key = (write.folder, write.name)
-        try:
-            if write.after is None:
-                known[key] = _create(connection, write, key in known)
-            elif key not in known:
-                raise missing(*key)
-            elif known[key][1] != write.after:
-                raise conflict(*key)
-        except StoreError as error:
-            refused[i] = error
+        key = write.key
+        if write.after is None and key in created:
+            known[key] = created.pop(key), 0
+        elif write.after is None or (key in known and known[key][1] != write.after):
+            refused[i] = conflict(*key)
+            continue
+        elif key not in known:
+            refused[i] = missing(*key)
             continue
         log, count = known[key]
         rows += [{"log": log, "position": count + j, "body": line} for j, line in enumerate(write.lines)]
         known[key] = log, count + len(write.lines)
     if rows:
-        connection.execute(sa.insert(events_table), rows)
+        _insert(connection, rows)
     return refused
+
+
+def _insert(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Add events: to SQLite with few statements, because this thread may have to wait after each for those that reply."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(sa.insert(events_table), rows)
+        return
+    for begin in range(0, len(rows), ROWS):
+        values = tuple(row[name] for row in rows[begin : begin + ROWS] for name in ("log", "position", "body"))
+        places = ", ".join(["(?, ?, ?)"] * (len(values) // 3))
+        connection.exec_driver_sql(f"INSERT INTO events (log, position, body) VALUES {places}", values)
 
 
 def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
@@ -361,17 +378,15 @@ def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
     return {key: (log, counts.get(log, 0)) for log, key in found.items()}
 
 
-def _create(connection: Connection, write: _Write, exists: bool) -> tuple[int, int]:
-    """Return the id and length of a new log."""
-    if exists:
-        raise conflict(write.folder, write.name)
-    made = sa.insert(logs_table).values(folder=write.folder, name=write.name, created=datetime.now(UTC).isoformat())
-    with connection.begin_nested() as point:
-        try:
-            return int(connection.execute(made.returning(logs_table.c.id)).scalar_one()), 0
-        except sa.exc.IntegrityError:  # another process has just created it
-            point.rollback()
-            raise conflict(write.folder, write.name) from None
+def _create(connection: Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the ids of new logs; one that exists already has none."""
+    if not keys:
+        return {}
+    now = datetime.now(UTC).isoformat()
+    make = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    made = make(logs_table).on_conflict_do_nothing().returning(logs_table.c.id, logs_table.c.folder, logs_table.c.name)
+    rows = [{"folder": folder, "name": name, "created": now} for folder, name in keys]
+    return {(row.folder, row.name): int(row.id) for row in connection.execute(made, rows)}
 
 
 # --- databases -------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from tradeoff.keeping import Kept
 from tradeoff.model import Alternative, Indices, Matrix, Question, Recommendation
 from tradeoff.problem import Problem
 
@@ -35,28 +36,9 @@ class SolutionCache:
     def __init__(self, problem: Problem) -> None:
         self._problem = ref(problem)  # the cache must not keep its problem alive
         self._found: OrderedDict[bytes, Alternative] = OrderedDict()
-        self._states: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
-        self._bytes = 0
+        self.states: Kept[bytes, Any] = Kept(STATES, STATE_BYTES, lambda state: 2_000 + _array_bytes(state))
         self._lock = threading.Lock()
         self.solved = 0
-
-    def state(self, key: bytes) -> Any | None:
-        """Return the immutable object that was kept under this key, or None if it was never kept or was dropped."""
-        with self._lock:
-            found = self._states.get(key)
-            if found is None:
-                return None
-            self._states.move_to_end(key)
-            return found[0]
-
-    def keep(self, key: bytes, state: Any) -> None:
-        """Keep an immutable object; the least recently used ones are dropped where there are too many."""
-        size = 2_000 + _array_bytes(state)
-        with self._lock:
-            self._bytes += size - self._states.pop(key, (None, 0))[1]
-            self._states[key] = state, size
-            while len(self._states) > 1 and (len(self._states) > STATES or self._bytes > STATE_BYTES):
-                self._bytes -= self._states.popitem(last=False)[1][1]
 
     def best(self, weights: Matrix) -> list[Alternative]:
         """Return an optimal alternative for each row, solving only the directions that are not in the cache."""

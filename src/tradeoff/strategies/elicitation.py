@@ -186,15 +186,15 @@ def elicit(approach: Approach) -> Strategy:
 
         def so_far(here: Turn = here) -> Recommendation:
             key = here.key + b"so far"
-            found: Recommendation | None = cache.state(key)
+            found: Recommendation | None = cache.states.get(key)
             if found is None:
                 found = approach.recommend(here.state, Reason.EARLY, complete=False)
-                cache.keep(key, found)
+                cache.states.keep(key, found)
             return found
 
         def knows(reply: Reply, here: Turn = here, question: AnyQuestion = question) -> bool:
             given = ForeignAnswer(question, reply, own=True)
-            return cache.state(_key_after(here.key, here.state, given)) is not None
+            return _key_after(here.key, here.state, given) in cache.states
 
         reply = yield Step(question, so_far, left, knows)
         given = replies_in(question, reply)
@@ -208,7 +208,7 @@ def elicit(approach: Approach) -> Strategy:
 
 def _first_turn(approach: Approach) -> Turn:
     key = hashlib.sha256(repr(approach.identity).encode()).digest()
-    found: Turn | None = approach.certifier.cache.state(key)
+    found: Turn | None = approach.certifier.cache.states.get(key)
     return found or _decided(approach, key, approach.begin())
 
 
@@ -217,7 +217,7 @@ def _turn_after(approach: Approach, turn: Turn, replies: Sequence[ForeignAnswer]
     key, state = turn.key, turn.state
     for number, given in enumerate(replies, start=ordinal + 1):
         key = _key_after(key, state, given)
-        found: Turn | None = approach.certifier.cache.state(key)
+        found: Turn | None = approach.certifier.cache.states.get(key)
         state = _state_after(approach, state, given, number) if found is None else found.state
     return _decided(approach, key, state) if found is None else found
 
@@ -240,7 +240,7 @@ def _decided(approach: Approach, key: bytes, state: State) -> Turn:
         turn = Turn(key, state, approach.recommend(state, reason, complete=True))
     else:
         turn = Turn(key, state, question)
-    approach.certifier.cache.keep(key, turn)
+    approach.certifier.cache.states.keep(key, turn)
     return turn
 
 

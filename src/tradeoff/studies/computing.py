@@ -65,6 +65,7 @@ class ComputeQueue:
         self._in_row = 0  # short ones that were let in since the last long one
         self._lock = threading.Lock()
         self._short, self._long = _Line(), _Line()
+        self._sent_away: set[threading.Event] = set()
         self._thread = threading.local()  # whether this thread holds a slot
 
     @property
@@ -84,6 +85,16 @@ class ComputeQueue:
         with self._lock:
             if not self._free:
                 self._check_room()
+
+    def close(self) -> None:
+        """Refuse whoever waits or comes from now on, so that the process can end soon; what is being computed goes on."""
+        with self._lock:
+            self._most = 0
+            for line in (self._short, self._long):
+                while len(line):
+                    turn = line.next()
+                    self._sent_away.add(turn)
+                    turn.set()
 
     def _check_room(self) -> None:
         if (count := self._count()) >= self._most:
@@ -117,9 +128,13 @@ class ComputeQueue:
             turn = line.join(caller)
         try:
             turn.wait()
+            if turn in self._sent_away:
+                raise BusyError(len(self._sent_away))
         except BaseException:  # interrupted: pass on a slot that was handed over in the meantime
             with self._lock:
-                if turn.is_set():
+                if turn in self._sent_away:
+                    self._sent_away.discard(turn)
+                elif turn.is_set():
                     self._leave(long)
                 else:
                     line.leave(caller, turn)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tradeoff.errors import ArgumentError
 from tradeoff.log import ACTIONS, Event, Reply
@@ -48,6 +48,16 @@ class _Live:
     used: float = 0.0  # when it was last used
 
 
+class Elsewhere(Protocol):
+    """Other processes that work out what pages need."""
+
+    def start(self) -> bool:
+        """Start them, unless they have been; return False if there are none."""
+
+    def think(self, session: Session, page: str) -> None:
+        """Have one of them work out a page, and put what it finds where this process looks first. Nothing has to be found."""
+
+
 class Sessions:
     """The sessions of one study."""
 
@@ -60,6 +70,7 @@ class Sessions:
         self._problems = {problem.fingerprint: problem}  # what interviews may be about
         self._opened: set[str] = set()  # those of which the first question is known
         self.queue = queue or ComputeQueue()
+        self.elsewhere: Elsewhere | None = None
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
@@ -187,6 +198,14 @@ class Sessions:
                 self._drop_if_changed(entry)
                 entry.lock.release()
 
+    def think_elsewhere(self, session: Session, page: str) -> None:
+        """Let another process work out a page if there is one; call this with a turn to compute.
+
+        The others are started when somebody has to wait for the first time.
+        """
+        if self.elsewhere is not None and (not self.queue.waiting or self.elsewhere.start()):
+            self.elsewhere.think(session, page)
+
     def told(self, token: str) -> Hashable | None:
         """Return what a person has said, which is what the next page depends on; None if the session is not in memory."""
         entry = self._live.get(token)
@@ -219,7 +238,7 @@ class Sessions:
         """How many directions the problem was solved for, to ask and to certify."""
         return sum(cache_of(problem).solved for problem in list(self._problems.values()))
 
-    def _problem_of(self, events: list[Event]) -> AnyProblem:
+    def problem_of(self, events: list[Event]) -> AnyProblem:
         """Return what an interview is about: the problem, or the coverage that this or another process has found."""
         about = events[0].get("problem") if events else None
         if about not in self._problems:
@@ -256,7 +275,7 @@ class Sessions:
                 with self._lock:
                     self._live.pop(entry.token, None)  # guessed tokens must not fill the memory
                 raise
-            entry.session = Session.resume(self._problem_of(events), events, checks=self.study.checks)
+            entry.session = Session.resume(self.problem_of(events), events, checks=self.study.checks)
             entry.stored = len(events)
         elif self.store.shared:
             new = self.store.read(self.study.name, entry.token, after=entry.stored)

@@ -27,9 +27,11 @@ from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, STRENG
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from tradeoff.apps.web.server import Thinkers
     from tradeoff.sources import AnyProblem
     from tradeoff.stores import Store
     from tradeoff.studies import Study
+    from tradeoff.studies.computing import ComputeQueue
 
 STORE = "sqlite:///tradeoff.db"
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
@@ -59,6 +61,7 @@ class ListenOptions:
     visitor_header: str | None = None
     drain: float = 0.0  # seconds for which it goes on after SIGTERM
     compiles: bool | None = None  # None: where it pays
+    thinkers: int | None = None  # None: as many as there is room for
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
@@ -81,6 +84,10 @@ class ListenOptions:
             )
         if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
             raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
+        if self.workers > 1 and self.thinkers:
+            raise ArgumentError(
+                f"--thinkers {self.thinkers} is for one worker; {self.workers} workers use the cores themselves: leave it out"
+            )
         check_limits(self.limits)
 
     def addresses(self) -> tuple[str, ...]:
@@ -106,6 +113,9 @@ def listen_options(command: Command) -> Command:
                   help="A name by which other machines know this one; can be repeated.")  # fmt: skip
     @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
                   help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
+    @click.option("--thinkers", type=click.IntRange(0, 64), metavar="N",
+                  help="How many processes work out questions, once somebody has to wait (default: one for each core but one, "
+                       "at most 4; none with several workers).")  # fmt: skip
     @click.option("--visitor-limit", "visitor_limits", multiple=True, metavar="NAME=N",
                   help="A limit on what visitors may do: begins=120 (interviews begun by an address in ten minutes), "
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
@@ -121,11 +131,14 @@ def listen_options(command: Command) -> Command:
     @functools.wraps(command)
     def run(
         host: str, port: int, hosts: tuple[str, ...], workers: int, visitor_limits: tuple[str, ...],
-        visitor_header: str | None, drain: float, compiles: bool | None, browser: bool | None, **arguments: Any,
+        visitor_header: str | None, drain: float, compiles: bool | None, browser: bool | None, thinkers: int | None,
+        **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
         return command(
-            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header, drain, compiles),
+            listen=ListenOptions(
+                host, port, workers, hosts, opens, visitor_limits, visitor_header, drain, compiles, thinkers
+            ),
             **arguments,
         )
 
@@ -229,10 +242,12 @@ def run(
 ) -> None:
     """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
     from tradeoff.apps.cli.output import working
-    from tradeoff.apps.web.server import Compiler, Leave, Workers, check_port
+    from tradeoff.apps.web.server import Compiler, Leave, Thinkers, Workers, check_port, spare_cores
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.errors import ArgumentError
+    from tradeoff.stores.memory import InMemoryStore
     from tradeoff.studies.compiled import can_compile, compile_first, kept
+    from tradeoff.studies.computing import ComputeQueue
 
     if listen.workers > 1 and not store.shared:
         raise ArgumentError(
@@ -247,13 +262,17 @@ def run(
     addresses = listen.addresses()
     port = check_port(addresses, listen.port)
     leaving = threading.Event()
-    figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 else None
+    count = spare_cores(listen.workers) if listen.thinkers is None else listen.thinkers
+    count = 0 if isinstance(store, InMemoryStore) else count  # no other process finds the study there
+    figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 or count else None
+    thinkers = Thinkers(think_for, (address, study.name, source, figures), count)
+    queue = ComputeQueue()
     with working("Getting ready ..."):
         compiles = compiled(listen, study, problem) and kept(store, study, problem) is None
         if compiles and compile_first(store, study, problem):
             compiles = False
             say("Compiled: people are asked about plans that are proved to be enough.")
-        app = application(store, study, problem, listen, leaving, figures)
+        app = application(store, study, problem, listen, leaving, queue, figures, thinkers)
     workers = Workers(work, (address, study.name, source, listen, port, figures), listen.workers - 1)
     compiler = None
     if compiles:
@@ -264,10 +283,16 @@ def run(
         if compiler is not None:
             compiler.start()
 
+    def others() -> None:
+        workers.leave()
+        thinkers.leave()
+
     try:
-        serve_app(app, addresses, port, ready=ready, leave=Leave(leaving, listen.drain, workers.leave))
+        serve_app(app, addresses, port, ready=ready, leave=Leave(leaving, listen.drain, others))
     finally:
+        queue.close()
         workers.stop()
+        thinkers.stop()
         if compiler is not None:
             compiler.stop()
         if figures is not None:
@@ -281,7 +306,9 @@ def application(
     problem: AnyProblem,
     listen: ListenOptions,
     leaving: threading.Event,
+    queue: ComputeQueue,
     figures: Path | None,
+    thinkers: Thinkers | None = None,
 ) -> ASGIApp:
     """Return the application that these options ask for."""
     from tradeoff.apps.web.server import application
@@ -289,7 +316,7 @@ def application(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     return application(
         study, problem, store, listen.hosts, listen.limits, listen.visitor_header, leaving,
-        compiled(listen, study, problem), figures,
+        compiled(listen, study, problem), figures, thinkers, queue,
     )  # fmt: skip
 
 
@@ -325,13 +352,30 @@ def work(
     from tradeoff.apps.web.server import serve as serve_app
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
+    from tradeoff.studies.computing import ComputeQueue
 
     leaving = threading.Event()
     with open_store(address) as store:
         study = Study.read(store, name)
         problem = Study.problem_of(store, name) if source is None else source.read()
-        app = application(store, study, problem, listen, leaving, figures)
-        serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
+        queue = ComputeQueue()
+        app = application(store, study, problem, listen, leaving, queue, figures)
+        try:
+            serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
+        finally:
+            queue.close()
+
+
+def think_for(address: str, name: str, source: Source | None, figures: Path | None, where: Any) -> None:
+    """Make pages for the process that serves, in a further process."""
+    from tradeoff.apps.web.server import think
+    from tradeoff.stores import open_store
+    from tradeoff.studies import Sessions, Study
+
+    with open_store(address, write=False) as store:
+        study = Study.read(store, name)
+        problem = Study.problem_of(store, name) if source is None else source.read()
+        think(Sessions(study, problem, store), where, figures)
 
 
 def announce(listen: ListenOptions, port: int, study: Study, store: str, show_secret: bool) -> None:

@@ -13,13 +13,14 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tradeoff.apps.web.pages import warm_up
 from tradeoff.apps.web.rendering import render_cache
 from tradeoff.covering import cover
 from tradeoff.errors import StoreError, TradeoffError
+from tradeoff.model import Alternative
 from tradeoff.presentation.plans import guide
 from tradeoff.problems.coverage import Coverage
 from tradeoff.sources import AnyProblem
@@ -44,7 +45,8 @@ def begin_with_kept(sessions: Sessions) -> bool:
         return False
     warm_up(sessions.study, coverage)  # the first to begin with it does not wait
     sessions.begin_with(coverage)
-    threading.Thread(target=_draw_ahead, args=(sessions, coverage), name="tradeoff drawing", daemon=True).start()
+    if sessions.elsewhere is None or not sessions.elsewhere.start():
+        threading.Thread(target=_draw_ahead, args=(sessions, coverage), name="tradeoff drawing", daemon=True).start()
     count = len(coverage.plans.values)
     sessions.compiling = (
         f"compiled: new interviews use {count:,} plan{'s' * (count != 1)}, proved to miss at most "
@@ -54,18 +56,23 @@ def begin_with_kept(sessions: Sessions) -> bool:
 
 
 def _draw_ahead(sessions: Sessions, coverage: Coverage) -> None:
-    """Draw the plans one at a time, while nothing else is computed, so that nobody has to wait for the drawing of a plan."""
-    cache, queue = render_cache(coverage), sessions.queue
-    for alternative in coverage.alternatives[:AHEAD]:
+    """Draw the plans one at a time, while nothing else is computed."""
+    ahead, queue, left = drawn_ahead(coverage), sessions.queue, True
+    while left:
         while queue.busy:
             time.sleep(REST)
-        try:
-            with queue.slot("drawing ahead", long=True):
-                cache.lottery(alternative)
-                guide(coverage, alternative)
-        except BusyError:
-            continue
+        with contextlib.suppress(BusyError), queue.slot("drawing ahead", long=True):
+            left = next(ahead, None) is not None
         time.sleep(REST)  # for what does not go through the queue
+
+
+def drawn_ahead(coverage: Coverage) -> Iterator[Alternative]:
+    """Draw the plans, one when the next is asked for, so that nobody has to wait for the drawing of a plan."""
+    cache = render_cache(coverage)
+    for alternative in coverage.alternatives[:AHEAD]:
+        cache.lottery(alternative)
+        guide(coverage, alternative)
+        yield alternative
 
 
 def follow(sessions: Sessions) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from tradeoff.decisions.ranked import ranking_of
 from tradeoff.decisions.weighing import Options, options
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
+from tradeoff.keeping import Kept
 from tradeoff.model import Vector
 from tradeoff.presentation.pareto import Picture, pareto_picture
 from tradeoff.presentation.ranking import RankingTable, WhyNot, ordinals, ranking_table, why_not_words
@@ -61,8 +60,7 @@ class _Known:
         return drawn + 500 * (len(self.options.alternatives) + len(self.ranked.ranked))
 
 
-_known: WeakKeyDictionary[Presentable, OrderedDict[bytes, _Known]] = WeakKeyDictionary()
-_lock = threading.Lock()
+_known: WeakKeyDictionary[Presentable, Kept[bytes, _Known]] = WeakKeyDictionary()
 
 
 def _key(interview: Interview) -> bytes:
@@ -75,20 +73,15 @@ def _key(interview: Interview) -> bytes:
 
 def _known_of(problem: Presentable, interview: Interview) -> _Known:
     """Return the ranking, the picture and the alternatives to weigh; they are worked out once."""
-    key = _key(interview)
-    with _lock:
-        kept = _known.setdefault(problem, OrderedDict())
-        found = kept.get(key)
-    if found is None:
+
+    def work_out() -> _Known:
         with interview.thinking():
-            recommendation = interview.recommendation
-            ranked = ranking_of(problem, recommendation, Preferences.of(interview))
-            found = _Known(ranked, pareto_picture(problem, recommendation), options(problem, recommendation, ranked))
-        with _lock:
-            kept[key] = found
-            while len(kept) > 1 and (len(kept) > KEPT or sum(one.size for one in kept.values()) > KEPT_BYTES):
-                kept.popitem(last=False)
-    return found
+            found = interview.recommendation
+            ranked = ranking_of(problem, found, Preferences.of(interview))
+            return _Known(ranked, pareto_picture(problem, found), options(problem, found, ranked))
+
+    kept = _known.setdefault(problem, Kept(KEPT, KEPT_BYTES, lambda known: known.size))
+    return kept.once(_key(interview), work_out)
 
 
 def ranking_for(problem: Presentable, interview: Interview) -> Ranking:

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,25 @@ class Figures:
         return cls(requests, Counter(dict(given.pop("waits"))), **given)
 
 
+def tell_others(folder: Path | None, own: Callable[[], Figures]) -> None:
+    """Write the own figures into a folder from now on, for the other processes of the server; None: there are no others."""
+
+    def keep_telling(folder: Path) -> None:
+        told, path = "", folder / f"{os.getpid()}.json"
+        while folder.exists():
+            text = own().to_json()
+            if text != told:
+                fresh = path.with_suffix(".new")
+                with contextlib.suppress(OSError):
+                    fresh.write_text(text, encoding="utf-8")
+                    fresh.replace(path)
+                    told = text
+            time.sleep(TELL_AFTER)
+
+    if folder is not None:
+        threading.Thread(target=keep_telling, args=(folder,), daemon=True).start()
+
+
 class Metrics:
     """Counts requests on their way to the application: how many, how they ended, and how long they took.
 
@@ -78,20 +97,7 @@ class Metrics:
 
     def tell(self, sessions: Sessions) -> None:
         """Write the own figures from now on, for the other processes of the server."""
-        if self.folder is not None:
-            threading.Thread(target=self._tell, args=(sessions, self.folder), daemon=True).start()
-
-    def _tell(self, sessions: Sessions, folder: Path) -> None:
-        told, path = "", folder / f"{os.getpid()}.json"
-        while folder.exists():
-            text = self.own(sessions).to_json()
-            if text != told:
-                fresh = path.with_suffix(".new")
-                with contextlib.suppress(OSError):
-                    fresh.write_text(text, encoding="utf-8")
-                    fresh.replace(path)
-                    told = text
-            time.sleep(TELL_AFTER)
+        tell_others(self.folder, lambda: self.own(sessions))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note how it ended."""
@@ -123,7 +129,7 @@ class Metrics:
         """Return the figures of this process."""
         with self._lock:
             own = replace(self._own, requests=self._own.requests.copy(), waits=self._own.waits.copy())
-        return replace(own, solves=sessions.solves, waiting=sessions.queue.waiting, memory=_memory())
+        return replace(own, solves=sessions.solves, waiting=sessions.queue.waiting, memory=memory())
 
     def of_all(self, sessions: Sessions) -> Figures:
         """Return the figures of all processes of this server, those included that have been replaced."""
@@ -182,7 +188,7 @@ def _family(name: str, kind: str, description: str, amounts: Iterable[tuple[Mapp
     return lines
 
 
-def _memory() -> int:
+def memory() -> int:
     """Return the resident memory in bytes, or 0 on systems that do not say."""
     try:
         return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -74,6 +74,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     if not _drawn(sessions, session):
         # One turn in the queue for all of it; nothing is left to compute after this.
         with session.interview.thinking():
+            sessions.think_elsewhere(session, "question")
             due = session.work_out()
             if due is not None:
                 views.draw(session.problem, due, _picture(sessions))
@@ -195,6 +196,9 @@ async def result(request: Request) -> Response:
 def _result_page(
     sessions: Sessions, token: str, session: Session, notice: str, query: Mapping[str, str], shared: str
 ) -> str:
+    if not query and not _result_known(session):
+        with session.interview.thinking():
+            sessions.think_elsewhere(session, "result")
     session.ask()
     problem, found = session.problem, session.recommendation
     cache, key = render_cache(problem), _result_key(session)
@@ -203,11 +207,11 @@ def _result_page(
         told = decision(problem, session.interview, query)
         return views.result_body(problem, found, finished=session.finished, picture=_picture(sessions), decision=told)
 
-    with contextlib.nullcontext() if not query and cache.has(key) else session.interview.thinking():
+    with contextlib.nullcontext() if not query and key in cache.parts else session.interview.thinking():
         view = views.result_view(
             problem,
             found,
-            make() if query else cache.once(key, make),
+            make() if query else cache.parts.once(key, make),
             finished=session.finished,
             links=_links(sessions, token),
             answers=[as_shown(*given) for given in session.history()],
@@ -241,7 +245,7 @@ def _content(value: Any) -> Hashable:
 
 def _result_known(session: Session) -> bool:
     """Return whether somebody with the same answers has seen the result."""
-    return session.ready and render_cache(session.problem).has(_result_key(session))
+    return session.ready and _result_key(session) in render_cache(session.problem).parts
 
 
 async def own_log(request: Request) -> Response:
@@ -273,6 +277,14 @@ def warm_up(study: Study, problem: AnyProblem) -> None:
         dominated_pair(problem)
     token = sessions.open()
     sessions.do(token, lambda session: _question_page(sessions, token, session, ""))
+
+
+def rehearse(sessions: Sessions, session: Session, page: str) -> None:
+    """Make a page for nobody, the next question or the result: what it needs is known after that."""
+    if page == "result":
+        _result_page(sessions, "", session, "", {}, "")
+    else:
+        _question_page(sessions, "", session, "")
 
 
 def message(title: str, sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

@@ -6,16 +6,15 @@ What is shown of an alternative depends on the problem and not on who looks at i
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence, Sized
+from collections.abc import Hashable, Sequence, Sized
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import jinja2
 import numpy as np
 
+from tradeoff.keeping import Kept
 from tradeoff.model import Alternative, Lottery, Plan, Recommendation
 from tradeoff.presentation import svg
 from tradeoff.presentation.cards import Card
@@ -25,8 +24,6 @@ from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import LONGEST, clipped
 from tradeoff.problem import Presentable
 from tradeoff.sensitivity import Change, what_if
-
-Part = TypeVar("Part", bound=Sized)
 
 STATIC = (Path(__file__).resolve().parent / "static", svg.STATIC)
 
@@ -100,28 +97,7 @@ class RenderCache:
         self.map_defs = None if self.layout is None else svg.map_defs(self.layout)
         self._lottery = lru_cache(KEPT)(self._shown)
         self._changes = lru_cache(64)(self._tried)
-        self._pages: OrderedDict[Hashable, Sized] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
-
-    def has(self, key: Hashable) -> bool:
-        """Return whether a part of a page was made before."""
-        return key in self._pages
-
-    def once(self, key: Hashable, make: Callable[[], Part]) -> Part:
-        """Return a part of a page that was made before, or make it now."""
-        with self._lock:
-            known = cast("Part | None", self._pages.get(key))
-            if known is not None:
-                self._pages.move_to_end(key)
-                return known
-        found = make()
-        with self._lock:
-            self._size += len(found) - len(self._pages.pop(key, ""))
-            self._pages[key] = found
-            while self._size > KEPT_TEXT and len(self._pages) > 1:
-                self._size -= len(self._pages.popitem(last=False)[1])
-        return found
+        self.parts: Kept[Hashable, Sized] = Kept(largest=KEPT_TEXT, size=len)  # of pages
 
     def lottery(self, alternative: Alternative) -> Lottery:
         """Return the alternative as trajectories, the heaviest first."""

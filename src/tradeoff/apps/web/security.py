@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -81,9 +82,7 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         host = hosts[0] if len(hosts) == 1 else ""
-        name = (urlsplit(f"//{host}").hostname or "") if _well_formed(host) else ""
-        name = f"[{name}]" if ":" in name else name
-        if name.lower() not in self.hosts:
+        if _name_of(host) not in self.hosts:
             return refusal(scope, 400, "this server is not known under that name")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
@@ -144,12 +143,16 @@ def _endpoint(address: str) -> tuple[str | None, int | None] | None:
         return None
 
 
-def _well_formed(host: str) -> bool:
+@lru_cache(256)
+def _name_of(host: str) -> str:
+    """Return the name in a Host header, without the port; "" if it is malformed."""
     try:
-        urlsplit(f"//{host}").port  # noqa: B018 - raises if malformed
+        parts = urlsplit(f"//{host}")
+        parts.port  # noqa: B018 - raises if malformed
     except ValueError:
-        return False
-    return not set(host) & set("/\\@?# ")
+        return ""
+    name = "" if set(host) & set("/\\@?# ") else (parts.hostname or "").lower()
+    return f"[{name}]" if ":" in name else name
 
 
 def _too_large(scope: Scope) -> Response:

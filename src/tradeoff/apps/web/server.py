@@ -8,16 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import multiprocessing
-import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -26,14 +22,18 @@ from tradeoff.apps.web.app import make_app
 from tradeoff.apps.web.compiling import Compiler, begin_with_kept, follow
 from tradeoff.apps.web.limits import Limits
 from tradeoff.apps.web.pages import warm_up
+from tradeoff.apps.web.processes import Workers
 from tradeoff.apps.web.security import LOOPBACK
-from tradeoff.errors import ArgumentError, TradeoffError
+from tradeoff.apps.web.thinkers import Thinkers, spare_cores, think
+from tradeoff.errors import ArgumentError
 from tradeoff.sources import AnyProblem
 from tradeoff.stores import Store
 from tradeoff.studies import Sessions, Study
+from tradeoff.studies.computing import ComputeQueue
 
 __all__ = [
-    "Compiler", "Leave", "Workers", "application", "check_limits", "check_port", "resolve", "serve",
+    "Compiler", "Leave", "Thinkers", "Workers", "application", "check_limits", "check_port", "resolve", "serve",
+    "spare_cores", "think",
 ]  # fmt: skip
 
 HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
@@ -41,9 +41,7 @@ LARGEST_HEAD = 32 << 10  # bytes of a request's head
 BACKLOG = 4_096  # connections that may wait to be accepted
 CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
 OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is replaced; doubled while they die at once
 COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
-STEADY = 10.0  # seconds after which a worker has started well
 
 
 def check_limits(limits: tuple[str, ...]) -> None:
@@ -61,6 +59,8 @@ def application(
     leaving: threading.Event | None = None,
     compiled: bool = False,
     figures: Path | None = None,
+    thinkers: Thinkers | None = None,
+    queue: ComputeQueue | None = None,
 ) -> ASGIApp:
     """Return the application, warmed up, so that the first person does not wait for the compiler.
 
@@ -68,7 +68,8 @@ def application(
     the problem as soon as one is kept beside the study.
     """
     problem.threads = 1  # many people are served at once: one core each
-    sessions = Sessions(study, problem, store)
+    sessions = Sessions(study, problem, store, queue=queue)
+    sessions.elsewhere = thinkers
     if not (compiled and begin_with_kept(sessions)):
         warm_up(study, problem)
         if compiled:
@@ -256,76 +257,3 @@ def _report_ready(addresses: Sequence[str], port: int, ready: Callable[[], None]
         else:
             return
     ready()
-
-
-class Workers:
-    """Further processes that serve the same port. One that dies is reported and replaced; all end with this process."""
-
-    def __init__(self, work: Callable[..., None], arguments: tuple[object, ...], count: int) -> None:
-        self._work, self._arguments = work, arguments
-        self._running: set[BaseProcess] = set()
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._threads = [threading.Thread(target=self._keep_one_running, daemon=True) for _ in range(count)]
-        for thread in self._threads:
-            thread.start()
-
-    def _keep_one_running(self) -> None:
-        """Start a process, and another one when it has ended, with a growing pause if it ends soon after its start."""
-        pause = SHORTEST_PAUSE
-        while (process := self._started()) is not None:
-            begun = time.monotonic()
-            process.join()
-            with self._lock:
-                self._running.discard(process)
-            pause = SHORTEST_PAUSE if time.monotonic() - begun > STEADY else min(2 * pause, LONGEST_PAUSE)
-            if self._stopping.wait(pause):
-                return
-            code = process.exitcode or 0
-            ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-            print(f"a worker process ended ({ended}); another one is started", file=sys.stderr, flush=True)
-
-    def _started(self) -> BaseProcess | None:
-        """Return a new running process, or None once this is being stopped."""
-        with self._lock:
-            if self._stopping.is_set():
-                return None
-            context = multiprocessing.get_context("spawn")
-            process = context.Process(target=_run_worker, args=(os.getpid(), self._work, self._arguments), daemon=True)
-            process.start()
-            self._running.add(process)
-            return process
-
-    def leave(self) -> None:
-        """Tell them all to end soon, and replace none of them; the health page of each says so meanwhile."""
-        with self._lock:
-            self._stopping.set()
-            for process in self._running:
-                process.terminate()
-
-    def stop(self) -> None:
-        """End them all."""
-        with self._lock:
-            self._stopping.set()
-            for process in self._running:
-                process.terminate()
-        for thread in self._threads:
-            thread.join(timeout=10)
-
-
-def _run_worker(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    """Serve in a further process until its parent is gone; an error is one line, as in the first process."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        work(*arguments)
-    except TradeoffError as error:
-        print(f"error: a worker process cannot serve: {error}", file=sys.stderr, flush=True)
-        sys.exit(4)
-    except KeyboardInterrupt:
-        sys.exit(130)

@@ -144,7 +144,7 @@ def _menu(cache: RenderCache, alternatives: Sequence[Alternative], asks: Asks, p
         drawings = [cache.drawings(card) for card in found.cards]
         return Markup(render("menu_table.html", menu=found, drawings=drawings, picture=picture))
 
-    return cache.once(_menu_key(alternatives, asks, picture), make)
+    return cache.parts.once(_menu_key(alternatives, asks, picture), make)
 
 
 def _menu_key(alternatives: Sequence[Alternative], asks: Asks, picture: Picture | None) -> Hashable:
@@ -165,7 +165,7 @@ def _pair(cache: RenderCache, left: Alternative, right: Alternative, picture: Pi
         }
         return Markup(render("pair.html", **values))  # made by a template, which has escaped everything
 
-    return cache.once(_pair_key(left, right, picture), make)
+    return cache.parts.once(_pair_key(left, right, picture), make)
 
 
 def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) -> Hashable:
@@ -175,6 +175,7 @@ def _pair_key(left: Alternative, right: Alternative, picture: Picture | None) ->
 def draw(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> None:
     """Draw a question, so that it can be shown without drawing anything."""
     if isinstance(shown, ShownMenu):
+        names_beside(problem, shown.alternatives)
         _menu(render_cache(problem), shown.alternatives, shown.question.asks, picture)
     else:
         _pair(render_cache(problem), shown.a, shown.b, picture)
@@ -183,8 +184,8 @@ def draw(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None
 def drawn_before(problem: Presentable, shown: Shown | ShownMenu, picture: Picture | None) -> bool:
     """Return whether a question can be shown without drawing anything."""
     if isinstance(shown, ShownMenu):
-        return render_cache(problem).has(_menu_key(shown.alternatives, shown.question.asks, picture))
-    return render_cache(problem).has(_pair_key(shown.a, shown.b, picture))
+        return _menu_key(shown.alternatives, shown.question.asks, picture) in render_cache(problem).parts
+    return _pair_key(shown.a, shown.b, picture) in render_cache(problem).parts
 
 
 # --- the result ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,41 @@
+"""Ray changes nothing but the seconds. Collected only where Ray is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import joblib
+import pytest
+import ray
+from ray.util.joblib import register_ray
+
+import tradeoff
+from tests.test_population import timeless
+from tradeoff import population
+from tradeoff.results import read_results
+
+
+def test_ray_gives_the_same_rows_and_all_its_processors_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coffee, used = tradeoff.load("coffee"), tmp_path / "used"
+    used.mkdir()
+    monkeypatch.setattr(population, "ROUNDS", (0.0, 0.5))  # what is left after one interview goes to Ray
+    interview = population._interview
+
+    def noted(*given: object) -> object:
+        (used / ray.get_runtime_context().get_worker_id()).touch()
+        return interview(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(population, "_interview", noted)
+    ray.init(num_cpus=3, include_dashboard=False, configure_logging=False)  # whatever this machine has
+    try:
+        register_ray()
+        with joblib.parallel_config(backend="ray"):
+            run = population.simulate(coffee, 40, strategy="paper", out=tmp_path / "rows.csv")
+    finally:
+        ray.shutdown()
+    assert len(list(used.iterdir())) == 3
+    monkeypatch.undo()
+    expected = timeless(population.simulate(coffee, 40, strategy="paper", jobs=1).results)
+    assert timeless(run.results) == timeless(read_results(tmp_path / "rows.csv")) == expected
