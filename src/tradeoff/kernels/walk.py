@@ -318,14 +318,51 @@ def one_trait(
         state[0] += uint64(STRIDE) * uint64(tried)
 
 
-@folded
-def move_each(
+_compiling = threading.Lock()
+_mover: list[Callable[..., None]] = []
+
+
+def mover() -> Callable[..., None]:
+    """Return the kernel that moves particles, compiled when it is first needed: no question before the first answer needs it.
+
+    It can be asked for from another thread beforehand, to have it ready.
+    """
+    with _compiling:
+        if not _mover:
+            _mover.append(compiled(SIGNATURE)(move_all))
+    return _mover[0]
+
+
+SIGNATURE = types.void(
+    float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
+    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64, types.boolean,
+)  # fmt: skip
+
+
+def move_all(
     weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
-    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, close: Any, symmetric: Any,
-    state: Any, direction: Any, logs: Any, slack: Any, slope: Any, rise: Any, there: Any, felt: Any, rest: Any, known: Any,
-    even: Any, places: Any, turned: Any, table: Any, four_logs: Any,
+    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, quick: Any,
 ) -> None:  # fmt: skip
-    """Move every particle, as ``move_all`` says, which owns all of these arrays until it is done."""
+    """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
+
+    ``others`` are the particles as they were at first, which do not move: directions that depended on where the
+    particles are now would not leave the posterior as it is. A trait whose range is a point stays there. ``change`` is the
+    logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do. Whether it
+    is ``quick`` changes no bit.
+    """
+    n, d = weights.shape
+    count = kinds.shape[0]
+    state = np.empty(1, np.uint64)
+    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(count), np.empty(count)
+    rise, there, felt, rest = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(d)
+    known, even, places = np.empty(2), np.empty(powers.shape[0]), np.empty((6, FOUR))
+    close = doubt(differences, kinds, shares, low, coefficients, powers) if quick else 0.0
+    symmetric, turned = exponents(powers, even), signed(differences, kinds)
+    table, four_logs = np.zeros((5, turned.shape[1])), np.empty(FOUR * d)
+    # References to what is borrowed are not counted. Its owners live until they are last named, which is below.
+    owners = (
+        state, direction, logs, slack, slope, rise, there, felt, rest, known, even, places, turned, table, four_logs,
+    )  # fmt: skip
     weights, traits, since, others = borrowed(weights), borrowed(traits), borrowed(since), borrowed(others)
     other_traits, differences, kinds = borrowed(other_traits), borrowed(differences), borrowed(kinds)
     shares, low, high, coefficients = borrowed(shares), borrowed(low), borrowed(high), borrowed(coefficients)
@@ -334,8 +371,6 @@ def move_each(
     felt, rest = borrowed(felt), borrowed(rest)
     known, even, places, turned = borrowed(known), borrowed(even), borrowed(places), borrowed(turned)
     table, four_logs = borrowed(table), borrowed(four_logs)
-    n, d = weights.shape
-    count = kinds.shape[0]
     for p in range(n):
         state[0] = seed + uint64(p) * uint64(0xD1342543DE82EF95)
         w, own = weights[p], traits[p]
@@ -391,52 +426,4 @@ def move_each(
             total += w[j]
         for j in range(d):
             w[j] /= total
-
-
-_compiling = threading.Lock()
-_mover: list[Callable[..., None]] = []
-
-
-def mover() -> Callable[..., None]:
-    """Return the kernel that moves particles, compiled when it is first needed: no question before the first answer needs it.
-
-    It can be asked for from another thread beforehand, to have it ready.
-    """
-    with _compiling:
-        if not _mover:
-            _mover.append(compiled(SIGNATURE)(move_all))
-    return _mover[0]
-
-
-SIGNATURE = types.void(
-    float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1],
-    float64[::1], float64[::1], float64[::1], float64[::1], float64[:, ::1], float64, int64, uint64, types.boolean,
-)  # fmt: skip
-
-
-def move_all(
-    weights: Any, traits: Any, since: Any, others: Any, other_traits: Any, differences: Any, kinds: Any, shares: Any,
-    low: Any, high: Any, coefficients: Any, powers: Any, change: Any, rounds: Any, seed: Any, quick: Any,
-) -> None:  # fmt: skip
-    """Move every particle for some rounds: twice along differences of others, in one weight, in each trait, in the mind.
-
-    ``others`` are the particles as they were at first, which do not move: directions that depended on where the
-    particles are now would not leave the posterior as it is. A trait whose range is a point stays there. ``change`` is the
-    logarithm of how likely the mind is changed before any one answer; minus infinity for people who never do. Whether it
-    is ``quick`` changes no bit.
-    """
-    d, count = weights.shape[1], kinds.shape[0]
-    state = np.empty(1, np.uint64)
-    direction, logs, slack, slope = np.empty(d), np.empty(d), np.empty(count), np.empty(count)
-    rise, there, felt, rest = np.empty(TRAITS), np.empty(TRAITS), np.empty(TRAITS), np.empty(d)
-    known, even, places = np.empty(2), np.empty(powers.shape[0]), np.empty((6, FOUR))
-    close = doubt(differences, kinds, shares, low, coefficients, powers) if quick else 0.0
-    symmetric, turned = exponents(powers, even), signed(differences, kinds)
-    table, four_logs = np.zeros((5, turned.shape[1])), np.empty(FOUR * d)
-    move_each(
-        weights, traits, since, others, other_traits, differences,
-        kinds, shares, low, high, coefficients, powers, change,
-        rounds, seed, close, symmetric, state, direction, logs, slack, slope,
-        rise, there, felt, rest, known, even, places,
-        turned, table, four_logs,
-    )  # fmt: skip
+    known[0] = owners[0][0]
