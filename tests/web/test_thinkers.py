@@ -97,7 +97,12 @@ def test_a_thinker_that_dies_is_not_missed_and_is_replaced(helped: Thinkers, alo
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     assert list(seen) == alone[2:]
-    until(lambda: helped._lines[0] is not None and process not in workers._running, "another thinker")
+    another = until(lambda: helped._lines[0], "another thinker")
+    assert process not in workers._running and list(interviewed(helped, ANSWERS)) == alone
+    (process,) = workers._running
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)  # while nobody asks
+    until(lambda: helped._lines[0] is not another, "a third thinker")
     assert list(interviewed(helped, ANSWERS)) == alone
 
 
@@ -135,6 +140,8 @@ def test_an_alternative_is_sent_once_and_stays_the_same_one(monkeypatch: pytest.
         for one in found["all"]:
             assert seen.setdefault(one.plan.name, one) is one
     assert sent < 7 * 3
+    fresh, new, content = numbers.packed([("states", b"key", [some[0], lambda: 0])])  # which cannot be sent
+    assert fresh and new == [] and thinkers._Unpickler(content, []).load() == []
 
 
 def test_a_server_with_thinkers_serves_and_ends_with_all_of_them(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import contextlib
 import io
 import os
 import pickle
+import signal
 import threading
+import time
 import zlib
 from collections.abc import Callable, Hashable, Iterator
 from multiprocessing import AuthenticationError, current_process
@@ -36,6 +38,7 @@ from tradeoff.studies.compiled import kept
 
 MOST = 4  # processes; each has the model and 128 MB of states of its own
 ALIKE = 2  # people with the same first answers are thought about by the same process, which knows what came before
+WAIT = 0.1  # seconds before it is looked again whether a thinker's place is free
 LESS = 5  # by how much the one that replies goes before them
 NUMBERED = 20_000  # alternatives that are sent once and named by their number after that
 
@@ -76,11 +79,16 @@ class Thinkers:
                 continue
             except OSError:  # closed
                 return
-            with self._lock:
-                if None in self._lines:
-                    self._lines[self._lines.index(None)] = _Line(connection)
-                else:
-                    connection.close()
+            while not self._admitted(connection):
+                time.sleep(WAIT)
+
+    def _admitted(self, connection: Connection) -> bool:
+        """Give a new thinker the place of one that is gone; return False while there is none."""
+        with self._lock:
+            place = next((i for i, line in enumerate(self._lines) if line is None or line.gone()), None)
+            if place is not None:
+                self._lines[place] = _Line(connection)
+            return place is not None
 
     def think(self, session: Session, page: Page) -> None:
         """Have a thinker make a page, and keep what it finds; if none is there, do nothing."""
@@ -93,7 +101,7 @@ class Thinkers:
             return
         try:
             found = line.ask(session.events, page)
-        except (EOFError, OSError, pickle.UnpicklingError):  # it has died; the next one takes its place
+        except Exception:  # it has died, or cannot be understood; the next one takes its place
             with self._lock:
                 if self._lines[place] is line:
                     self._lines[place] = None
@@ -133,6 +141,17 @@ class _Line:
         self._alternatives: list[Alternative] = []
         self._lock = threading.Lock()
 
+    def gone(self) -> bool:
+        """Return whether nobody is there; while something is being asked, that shows by itself."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self.connection.poll()  # a thinker that is not asked says nothing, so this can only be the end
+        except OSError:
+            return True
+        finally:
+            self._lock.release()
+
     def ask(self, events: list[Event], page: Page) -> Found:
         with self._lock:
             self.connection.send((events, page))
@@ -148,6 +167,7 @@ class _Line:
 
 def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None:
     """Make the pages that are asked for at an address, until nobody is there any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends this
     with contextlib.suppress(AttributeError, OSError):  # Windows has no such priorities
         os.nice(LESS)
     sessions.problem.threads = 1
@@ -204,7 +224,11 @@ class _Numbers:
             self._numbers, self._alternatives = {}, []
         before = len(self._alternatives)
         content = io.BytesIO()
-        _Pickler(content, self._number).dump(found)
+        try:
+            _Pickler(content, self._number).dump(found)
+        except Exception:  # a strategy of somebody else's may keep what cannot be sent
+            self._numbers, self._alternatives = {}, []
+            return True, [], pickle.dumps([])
         return fresh, self._alternatives[before:], content.getvalue()
 
     def _number(self, alternative: Alternative) -> int:
