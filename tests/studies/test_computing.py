@@ -232,6 +232,22 @@ def test_a_page_that_several_people_wait_for_is_computed_once() -> None:
     assert sorted(worked[1:]) == [("loop", 0)] * 4 + [("thread", 0)]
 
 
+def test_what_is_never_quick_is_waited_for_only_once() -> None:
+    """A store that others write to has to be read for everybody: nobody waits until all the others have read it."""
+    people = made(ComputeQueue(slots=2))
+    tokens, first, together = [people.open() for _ in range(5)], threading.Event(), threading.Barrier(4)
+
+    def work(session: Session) -> None:
+        if first.is_set():
+            together.wait(processes.PATIENCE)
+        first.set()
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(visit(people, token, work) for token in tokens))
+
+    asyncio.run(all_at_once())
+
+
 def test_whoever_waits_when_the_server_ends_is_sent_away() -> None:
     queue, told = ComputeQueue(slots=1), []
 

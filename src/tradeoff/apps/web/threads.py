@@ -53,7 +53,7 @@ async def visit(
     with the same answers wait for one computation: once the first of them has the page, it is quick for the others.
     """
     loop = asyncio.get_running_loop()
-    while True:
+    for last in (False, True):
         done = sessions.at_once(token, turn, work, quick)
         if done is not None:
             result, saved = done
@@ -64,7 +64,7 @@ async def visit(
                 return result
         told = sessions.told(token)
         same = None if told is None else _computing.get((told, long))
-        if same is None:
+        if same is None or last:  # what is still not quick has to be read again from a store that others write to
             break
         await asyncio.wait([same])
     finished = loop.create_future()
