@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import tradeoff
-from tests.processes import until
+from tests.processes import PATIENCE, until
 from tests.web.servers import Server, begin, turn_of
 from tradeoff.apps.cli.serve import think_for
 from tradeoff.apps.web import pages, thinkers
@@ -157,6 +157,15 @@ def test_a_server_with_thinkers_serves_and_ends_with_all_of_them(tmp_path: Path)
             assert "Continue answering" in client.get(f"{person}/result").text
         assert server.stop() == 0
         assert not any(one.is_running() for one in thinking)
+
+
+def test_ctrl_c_while_thinkers_start_is_quiet(tmp_path: Path) -> None:
+    with Server(tmp_path, "serve", "vacuum", "--compile", "--thinkers", "1") as server:
+        (thinker,) = until(lambda: _spawned(psutil.Process(server.process.pid)), "a thinker")
+        until(lambda: thinker.cpu_times().user > 0.02, "its imports")
+        os.killpg(server.process.pid, signal.SIGINT)  # as a terminal does: all processes are told
+        assert server.process.wait(timeout=PATIENCE) == 0
+        assert "Traceback" not in server.output.read_text() and "worker process" not in server.output.read_text()
 
 
 def _spawned(process: psutil.Process) -> list[psutil.Process]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tradeoff.apps.web.pages import warm_up
+from tradeoff.apps.web.processes import start_undisturbed
 from tradeoff.apps.web.rendering import render_cache
 from tradeoff.covering import cover
 from tradeoff.errors import StoreError, TradeoffError
@@ -121,7 +122,7 @@ class Compiler:
             "Compiling in the background, so that people wait less. Whoever begins after that is asked about plans that are "
             "proved to be enough."
         )
-        self._process.start()
+        start_undisturbed(self._process)
         self._thread.start()
 
     def _wait(self) -> None:

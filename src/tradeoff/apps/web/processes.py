@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -14,6 +15,21 @@ from tradeoff.errors import TradeoffError
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is replaced; doubled while they die at once
 STEADY = 10.0  # seconds after which a worker has started well
+
+
+def start_undisturbed(process: BaseProcess) -> None:
+    """Start a process that Ctrl-C does not reach before it allows it: until then it could only print a traceback."""
+    if sys.platform == "win32":
+        process.start()
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # now, because starting it unblocks the signal again in some versions of Python
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 class Workers:
@@ -50,7 +66,7 @@ class Workers:
                 return None
             context = multiprocessing.get_context("spawn")
             process = context.Process(target=_run_worker, args=(os.getpid(), self._work, self._arguments), daemon=True)
-            process.start()
+            start_undisturbed(process)
             self._running.add(process)
             return process
 
@@ -81,6 +97,8 @@ def _run_worker(parent: int, work: Callable[..., None], arguments: tuple[object,
 
     threading.Thread(target=watch, daemon=True).start()
     try:
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         work(*arguments)
     except TradeoffError as error:
         print(f"error: a worker process cannot serve: {error}", file=sys.stderr, flush=True)
