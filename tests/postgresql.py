@@ -33,7 +33,9 @@ class Cluster:
         self._as_user: list[str] = []
         if os.geteuid() == 0:  # the server refuses to run as root
             shutil.chown(home, USER)
-            self._as_user = ["runuser", "-u", USER, "--"]
+            # Not everybody who is root has the folder of root's programs in their path.
+            found = shutil.which("runuser", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+            self._as_user = [found or "runuser", "-u", USER, "--"]
         self.port = processes.reserved_port()  # also while it is stopped
         self.address = f"postgresql://{USER}@127.0.0.1:{self.port}"
         self._call("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
