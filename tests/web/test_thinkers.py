@@ -57,7 +57,7 @@ def interviewed(found: Thinkers | None, answers: list[Answer]) -> Iterator[str]:
     problem = tradeoff.load("commute")
     study = study_of(problem)
     sessions = Sessions(study, problem, InMemoryStore())
-    sessions.elsewhere = found
+    sessions.helpers = found
     session = Session.begin(problem, checks=study.checks, **study.interview_settings(), sides=7)
     for answer in answers:
         yield str(pages._question_page(sessions, "token", session, ""))

@@ -49,14 +49,14 @@ class _Live:
     used: float = 0.0  # when it was last used
 
 
-class Elsewhere(Protocol):
+class Helpers(Protocol):
     """Other processes that work out what pages need."""
 
     def start(self) -> bool:
         """Start them, unless they have been; return False if there are none."""
 
     def think(self, session: Session, page: Page) -> None:
-        """Have one of them work out a page, and put what it finds where this process looks first. Nothing has to be found."""
+        """Have one of them work out a page, and keep what it finds where this process looks first; it may find nothing."""
 
 
 class Sessions:
@@ -71,7 +71,7 @@ class Sessions:
         self._problems = {problem.fingerprint: problem}  # what interviews may be about
         self._opened: set[str] = set()  # those of which the first question is known
         self.queue = queue or ComputeQueue()
-        self.elsewhere: Elsewhere | None = None
+        self.helpers: Helpers | None = None
         self._most = live
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
@@ -199,13 +199,13 @@ class Sessions:
                 self._drop_if_changed(entry)
                 entry.lock.release()
 
-    def think_elsewhere(self, session: Session, page: Page) -> None:
-        """Let another process work out a page if there is one; call this with a turn to compute.
+    def ask_helpers(self, session: Session, page: Page) -> None:
+        """Have another process work out a page, if there is one; call this while holding a turn to compute.
 
-        The others are started when somebody has to wait for the first time.
+        The others are started the first time that somebody has to wait.
         """
-        if self.elsewhere is not None and (not self.queue.waiting or self.elsewhere.start()):
-            self.elsewhere.think(session, page)
+        if self.helpers is not None and (not self.queue.waiting or self.helpers.start()):
+            self.helpers.think(session, page)
 
     def told(self, token: str) -> Hashable | None:
         """Return what a person has said, which is what the next page depends on; None if the session is not in memory."""

@@ -175,7 +175,7 @@ async def _next_question(request: Request) -> Response:
     def make(session: Session) -> dict[str, Any]:
         if not session.ready:
             with session.interview.thinking():
-                sessions.think_elsewhere(session, "state")
+                sessions.ask_helpers(session, "state")
         return state_data(session)
 
     return JSONResponse(await visit(sessions, request.path_params["id"], make, caller=request.scope.get("visitor")))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tradeoff.apps.web.pages import warm_up
-from tradeoff.apps.web.processes import start_undisturbed
+from tradeoff.apps.web.processes import start_uninterrupted
 from tradeoff.apps.web.rendering import render_cache
 from tradeoff.covering import cover
 from tradeoff.errors import StoreError, TradeoffError
@@ -46,7 +46,7 @@ def begin_with_kept(sessions: Sessions) -> bool:
         return False
     warm_up(sessions.study, coverage)  # the first to begin with it does not wait
     sessions.begin_with(coverage)
-    if sessions.elsewhere is None or not sessions.elsewhere.start():
+    if sessions.helpers is None or not sessions.helpers.start():
         threading.Thread(target=_draw_ahead, args=(sessions, coverage), name="tradeoff drawing", daemon=True).start()
     count = len(coverage.plans.values)
     sessions.compiling = (
@@ -122,7 +122,7 @@ class Compiler:
             "Compiling in the background, so that people wait less. Whoever begins after that is asked about plans that are "
             "proved to be enough."
         )
-        start_undisturbed(self._process)
+        start_uninterrupted(self._process)
         self._thread.start()
 
     def _wait(self) -> None:

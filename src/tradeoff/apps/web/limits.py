@@ -28,7 +28,7 @@ QUEUE = 4  # requests that may wait for each one in progress
 VISITORS = 10_000  # addresses remembered; the least recent ones are forgotten
 BEGINNINGS = frozenset({"/start", "/api/interviews"})
 UNLIMITED = ("/static/", "/health")  # served from memory
-LOOPBACK = "loopback"  # an address of this machine
+THIS_MACHINE = "this machine"
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def address_of(scope: Scope, header: str | None) -> str | None:
     peer = (scope.get("client") or ("",))[0]
     told = Headers(scope=scope).getlist(header)[-1:] if header else []
     texts = (*(value.rpartition(",")[2].strip() for value in told), peer)
-    return next((None if found == LOOPBACK else found for text in texts if (found := _counted(text))), "unknown")
+    return next((None if found == THIS_MACHINE else found for text in texts if (found := _counted(text))), "unknown")
 
 
 @lru_cache(4_096)
@@ -187,7 +187,7 @@ def _counted(text: str) -> str:
     """Return an address as limits count it: IPv6 by network; "" if it is none.
 
     >>> _counted("2001:db8::1:2"), _counted("::ffff:10.0.0.1"), _counted("::1"), _counted("me")
-    ('2001:db8::/64', '10.0.0.1', 'loopback', '')
+    ('2001:db8::/64', '10.0.0.1', 'this machine', '')
     """
     try:
         address = ipaddress.ip_address(text)
@@ -196,5 +196,5 @@ def _counted(text: str) -> str:
     if isinstance(address, ipaddress.IPv6Address):
         address = address.ipv4_mapped or address
     if address.is_loopback:
-        return LOOPBACK
+        return THIS_MACHINE
     return str(address) if address.version == 4 else str(ipaddress.ip_network((address, 64), strict=False))

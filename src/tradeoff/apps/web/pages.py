@@ -74,7 +74,7 @@ def _question_page(sessions: Sessions, token: str, session: Session, notice: str
     if not _drawn(sessions, session):
         # One turn in the queue for all of it; nothing is left to compute after this.
         with session.interview.thinking():
-            sessions.think_elsewhere(session, "question")
+            sessions.ask_helpers(session, "question")
             due = session.work_out()
             if due is not None:
                 views.draw(session.problem, due, _picture(sessions))
@@ -198,7 +198,7 @@ def _result_page(
 ) -> str:
     if not query and not _result_known(session):
         with session.interview.thinking():
-            sessions.think_elsewhere(session, "result")
+            sessions.ask_helpers(session, "result")
     session.ask()
     problem, found = session.problem, session.recommendation
     cache, key = render_cache(problem), _result_key(session)
@@ -279,8 +279,8 @@ def warm_up(study: Study, problem: AnyProblem) -> None:
     sessions.do(token, lambda session: _question_page(sessions, token, session, ""))
 
 
-def rehearse(sessions: Sessions, session: Session, page: Page) -> None:
-    """Make a page for nobody: what it needs is known after that. A "state" is what any page rests on."""
+def prepare(sessions: Sessions, session: Session, page: Page) -> None:
+    """Make a page and drop it, so that all it needs is kept. A "state" is what every page rests on."""
     match page:
         case "state":
             session.work_out()

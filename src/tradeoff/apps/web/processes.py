@@ -17,8 +17,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a dead worker is rep
 STEADY = 10.0  # seconds after which a worker has started well
 
 
-def start_undisturbed(process: BaseProcess) -> None:
-    """Start a process that Ctrl-C does not reach before it allows it: until then it could only print a traceback."""
+def start_uninterrupted(process: BaseProcess) -> None:
+    """Start a process with Ctrl-C blocked until it unblocks it: before that, it could only print a traceback."""
     if sys.platform == "win32":
         process.start()
         return
@@ -33,7 +33,7 @@ def start_undisturbed(process: BaseProcess) -> None:
 
 
 class Workers:
-    """Further processes that serve the same port. One that dies is reported and replaced; all end with this process."""
+    """Further processes of a server. One that dies is reported and replaced; all end with this process."""
 
     def __init__(self, work: Callable[..., None], arguments: tuple[object, ...], count: int) -> None:
         self._work, self._arguments = work, arguments
@@ -66,7 +66,7 @@ class Workers:
                 return None
             context = multiprocessing.get_context("spawn")
             process = context.Process(target=_run_worker, args=(os.getpid(), self._work, self._arguments), daemon=True)
-            start_undisturbed(process)
+            start_uninterrupted(process)
             self._running.add(process)
             return process
 
@@ -88,7 +88,7 @@ class Workers:
 
 
 def _run_worker(parent: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
-    """Serve in a further process until its parent is gone; an error is one line, as in the first process."""
+    """Work in a further process until its parent is gone; an error is one line, as in the first process."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -69,7 +69,7 @@ def application(
     """
     problem.threads = 1  # many people are served at once: one core each
     sessions = Sessions(study, problem, store, queue=queue)
-    sessions.elsewhere = thinkers
+    sessions.helpers = thinkers
     if not (compiled and begin_with_kept(sessions)):
         warm_up(study, problem)
         if compiled:

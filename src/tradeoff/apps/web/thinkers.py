@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import pickle
 import signal
@@ -36,10 +37,12 @@ from tradeoff.strategies.cache import cache_of
 from tradeoff.studies import Page, Session, Sessions
 from tradeoff.studies.compiled import kept
 
+log = logging.getLogger("tradeoff.web")
+
 MOST = 4  # processes; each has the model and 128 MB of states of its own
 ALIKE = 2  # people with the same first answers are thought about by the same process, which knows what came before
-WAIT = 0.1  # seconds before it is looked again whether a thinker's place is free
-LESS = 5  # by how much the one that replies goes before them
+WAIT = 0.1  # seconds between two looks for a free place
+LESS = 5  # by how much their priority is lower than that of the process that replies
 NUMBERED = 20_000  # alternatives that are sent once and named by their number after that
 
 Found = list[tuple[str, Hashable, Any]]  # what is new: in which of the caches, under which key
@@ -101,7 +104,8 @@ class Thinkers:
             return
         try:
             found = line.ask(session.events, page)
-        except Exception:  # it has died, or cannot be understood; the next one takes its place
+        except Exception as error:  # it has died, or cannot be understood; the next one takes its place
+            log.info("a thinker is given up: %r", error)
             with self._lock:
                 if self._lines[place] is line:
                     self._lines[place] = None
@@ -189,11 +193,13 @@ def think(sessions: Sessions, address: Any, figures: Path | None = None) -> None
 def _made(sessions: Sessions, events: list[Event], page: Page) -> Found:
     """Make a page, and return all that was new on the way."""
     found: Found = []
-    with contextlib.suppress(Exception):  # whoever asked computes it as well, and says what is wrong
+    try:
         problem = sessions.problem_of(events)
         with _watched(problem, found):
             session = Session.resume(problem, events, checks=sessions.study.checks)
-            pages.rehearse(sessions, session, page)
+            pages.prepare(sessions, session, page)
+    except Exception:  # whoever asked computes it as well, and says what is wrong
+        log.info("a page could not be made", exc_info=True)
     return found
 
 
@@ -226,7 +232,8 @@ class _Numbers:
         content = io.BytesIO()
         try:
             _Pickler(content, self._number).dump(found)
-        except Exception:  # a strategy of somebody else's may keep what cannot be sent
+        except Exception as error:  # somebody's own strategy may keep what cannot be sent
+            log.info("what was found cannot be sent: %r", error)
             self._numbers, self._alternatives = {}, []
             return True, [], pickle.dumps([])
         return fresh, self._alternatives[before:], content.getvalue()
