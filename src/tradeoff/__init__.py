@@ -14,8 +14,7 @@ from tradeoff._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tradeoff.covering import cover
-    from tradeoff.decisions import group, ranking, why_not
-    from tradeoff.elsewhere import earlier_answers
+    from tradeoff.decisions import group, ranking, what_if, why_not
     from tradeoff.errors import (
         ArgumentError,
         LogError,
@@ -26,21 +25,21 @@ if TYPE_CHECKING:
         TradeoffError,
         UndecidedError,
     )
+    from tradeoff.evidence import Answer
     from tradeoff.interview import Interview
-    from tradeoff.menus import Choice, Graded, Menu
     from tradeoff.model import (
         NOTHING,
-        Alternative,
-        Answer,
         Item,
         Lottery,
         Mixture,
         Objective,
         OptimalPolicy,
+        Option,
         Policy,
         Question,
         Recommendation,
         Reference,
+        Reply,
         StochasticPolicy,
         Trajectory,
     )
@@ -51,32 +50,24 @@ if TYPE_CHECKING:
     from tradeoff.problems.pointset import PointSet
     from tradeoff.problems.rollouts import Rollouts
     from tradeoff.representation import compress, represent
-    from tradeoff.sensitivity import what_if
+    from tradeoff.simulation.respondents import LinearRespondent
     from tradeoff.sources import examples, load, save
-    from tradeoff.sources.tables.comparisons import imported_comparisons
-    from tradeoff.strategies.earlier import learn_prior
-    from tradeoff.users import ConcaveUser, ContraryUser, DriftingUser, LinearUser, RandomUser, StubbornUser
+    from tradeoff.strategies.prior import learn_prior
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
 _HOME = {
     "MDP": "problems.mdp",
     "NOTHING": "model",
-    "Alternative": "model",
-    "Answer": "model",
+    "Option": "model",
+    "Answer": "evidence",
     "ArgumentError": "errors",
     "Catalogue": "problems.catalogue",
-    "Choice": "menus",
-    "ConcaveUser": "users",
-    "ContraryUser": "users",
     "Coverage": "problems.coverage",
-    "DriftingUser": "users",
-    "Graded": "menus",
     "Interview": "interview",
     "Item": "model",
-    "LinearUser": "users",
+    "LinearRespondent": "simulation.respondents",
     "LogError": "errors",
     "Lottery": "model",
-    "Menu": "menus",
     "Mixture": "model",
     "Objective": "model",
     "OptimalPolicy": "model",
@@ -86,13 +77,12 @@ _HOME = {
     "ProblemError": "errors",
     "ProblemWarning": "errors",
     "Question": "model",
-    "RandomUser": "users",
     "Recommendation": "model",
     "Reference": "model",
+    "Reply": "model",
     "Rollouts": "problems.rollouts",
     "StochasticPolicy": "model",
     "StoreError": "errors",
-    "StubbornUser": "users",
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
@@ -100,54 +90,45 @@ _HOME = {
     "compress": "representation",
     "cover": "covering",
     "dilute": "problem",
-    "earlier_answers": "elsewhere",
     "examples": "sources",
     "group": "decisions",
-    "imported_comparisons": "sources.tables.comparisons",
-    "learn_prior": "strategies.earlier",
+    "learn_prior": "strategies.prior",
     "load": "sources",
     "ranking": "decisions",
     "represent": "representation",
     "save": "sources",
-    "what_if": "sensitivity",
+    "what_if": "decisions",
     "why_not": "decisions",
 }
 
 __all__ = [
     "MDP",
     "NOTHING",
-    "Alternative",
     "Answer",
     "ArgumentError",
     "Catalogue",
-    "Choice",
-    "ConcaveUser",
-    "ContraryUser",
     "Coverage",
-    "DriftingUser",
-    "Graded",
     "Interview",
     "Item",
-    "LinearUser",
+    "LinearRespondent",
     "LogError",
     "Lottery",
-    "Menu",
     "Mixture",
     "Objective",
     "OptimalPolicy",
+    "Option",
     "PointSet",
     "Policy",
     "Problem",
     "ProblemError",
     "ProblemWarning",
     "Question",
-    "RandomUser",
     "Recommendation",
     "Reference",
+    "Reply",
     "Rollouts",
     "StochasticPolicy",
     "StoreError",
-    "StubbornUser",
     "TooLargeError",
     "TradeoffError",
     "Trajectory",
@@ -155,10 +136,8 @@ __all__ = [
     "compress",
     "cover",
     "dilute",
-    "earlier_answers",
     "examples",
     "group",
-    "imported_comparisons",
     "learn_prior",
     "load",
     "ranking",
@@ -171,10 +150,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        import_module("tradeoff.presentation.notebook")  # notebooks show values of the library as tables
         return getattr(import_module(f"tradeoff.{_HOME[name]}"), name)
     raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*(name for name in globals() if name.startswith("__")), *__all__]

@@ -14,7 +14,7 @@ Each message says what is wrong, where, what was found and what to do. A ``Probl
 unreachable states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class TradeoffError(Exception):
@@ -33,7 +33,8 @@ class UndecidedError(ProblemError):
     """A table leaves something open that only a person can say: whether less or more is better, what to do about gaps.
 
     ``undecided`` lists what (see ``tradeoff.sources.tables.deciding``); ``objectives`` are the columns to be weighed, with
-    "min", "max", or None where that is open; ``others`` are complaints that no answer removes.
+    "min", "max", or None where that is open; ``others`` are complaints that no answer removes; ``unused`` says of every other
+    column why it is not weighed.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class UndecidedError(ProblemError):
         undecided: Sequence[object] = (),
         objectives: Sequence[tuple[str, str | None]] = (),
         others: Sequence[str] = (),
+        unused: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
+        self.unused = dict(unused or {})
         self.undecided, self.objectives, self.others = tuple(undecided), tuple(objectives), tuple(others)
 
 

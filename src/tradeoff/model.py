@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from functools import cached_property, singledispatch
-from typing import NamedTuple, TypeAlias
+from functools import cached_property
+from itertools import permutations
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +25,6 @@ def frozen_array(values: ArrayLike) -> NDArray[np.float64]:
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
-
-
-@singledispatch
-def as_html(value: object) -> str | None:
-    """Return a value as HTML for notebooks; ``presentation`` registers a function for each type it can draw."""
-    return None
 
 
 @dataclass(frozen=True)
@@ -65,15 +60,16 @@ class Reference:
 
 
 class Nothing(Enum):
-    """The plan of the reference itself: the paper's "do nothing" policy, worth exactly zero gain."""
+    """The plan of the reference itself: the paper's "do nothing" policy, worth exactly zero gain. Or no known plan at all."""
 
     NOTHING = "nothing"
+    UNKNOWN = "unknown"  # of an option from elsewhere, of which only the gains are known
 
     def __repr__(self) -> str:
-        return "NOTHING"
+        return self.name
 
 
-NOTHING = Nothing.NOTHING
+NOTHING, UNKNOWN = Nothing.NOTHING, Nothing.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -163,14 +159,19 @@ Plan: TypeAlias = Item | OptimalPolicy | Policy | StochasticPolicy | Mixture | N
 
 
 @dataclass(frozen=True, eq=False)
-class Alternative:
+class Option:
     """Something that can be chosen: its k gains over the reference, and the plan that leads to them."""
 
     value: Vector
-    plan: Plan
+    plan: Plan = UNKNOWN
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen_array(self.value))
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it can be recommended; an option that comes only with some probability is only asked about."""
+        return not (isinstance(self.plan, Mixture) and NOTHING in self.plan.plans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,10 +276,6 @@ class Lottery:
         result: Vector = self.weights @ self.outcomes
         return result
 
-    def _repr_html_(self) -> str | None:
-        """Return the lottery as HTML for notebooks; None if no function is registered to draw it."""
-        return as_html(self)
-
 
 class Situation(NamedTuple):
     """What a policy does in one state at one step (counted from 0), and how likely that situation is."""
@@ -300,58 +297,119 @@ class Details:
     complete: bool = True  # whether these are all that can be reached
 
 
-class Answer(Enum):
-    """What a person says to "which of these two do you prefer?"."""
-
-    FIRST = "first"
-    SECOND = "second"
-    SAME = "same"  # the paper's "indistinguishable"
-
-    @property
-    def sign(self) -> int:
-        """1 for the first, -1 for the second, 0 for about equal."""
-        match self:
-            case Answer.FIRST:
-                return 1
-            case Answer.SECOND:
-                return -1
-            case Answer.SAME:
-                return 0
-
-    @property
-    def swapped(self) -> Answer:
-        """The same preference when the two alternatives change places."""
-        match self:
-            case Answer.FIRST:
-                return Answer.SECOND
-            case Answer.SECOND:
-                return Answer.FIRST
-            case Answer.SAME:
-                return Answer.SAME
+Asks: TypeAlias = Literal["best", "best-worst"]
+ASKS: tuple[Asks, ...] = get_args(Asks)
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Which of these two do you prefer: the first, the second, or are they about equal?"""
+    """Two or more options, and what is asked about them: which is best, or which is best and which is worst.
 
-    first: Alternative
-    second: Alternative
+    A pair is a question about two options; people see them as A and B.
+    """
+
+    options: tuple[Option, ...]
+    asks: Asks = "best"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", tuple(self.options))
+        if len(self.options) < 2 or self.asks not in ASKS or (self.is_pair and self.asks != "best"):
+            raise ArgumentError(
+                "a question has at least 2 options and asks for the best one, or of 3 or more options for best-worst; "
+                f"found {len(self.options)} options and {self.asks!r:.40}"
+            )
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two options are compared."""
+        return len(self.options) == 2
+
+    @cached_property
+    def values(self) -> Matrix:
+        """The gains of the options, [n, k]."""
+        return np.array([option.value for option in self.options])
 
     @property
     def difference(self) -> Vector:
-        """The gains of the first over the second."""
-        result: Vector = self.first.value - self.second.value
+        """The gains of the first option of a pair over the second."""
+        result: Vector = self.values[0] - self.values[1]
         return result
 
-    @property
+    @cached_property
     def key(self) -> bytes:
-        """Identifies this question: the two values, bit for bit."""
-        return self.first.value.tobytes() + self.second.value.tobytes()
+        """Identifies this question: the values of its options bit for bit, in their order, and what is asked."""
+        return self.asks.encode() + self.values.tobytes()
+
+    @cached_property
+    def members(self) -> frozenset[bytes]:
+        """Identifies the options in any order."""
+        return frozenset(option.value.tobytes() for option in self.options)
+
+    def rotated(self, places: int) -> Question:
+        """Return the question with every option moved on by so many places; the last ones come first."""
+        by = -places % len(self.options)
+        return Question(self.options[by:] + self.options[:by], self.asks)
 
     @property
-    def pair(self) -> frozenset[bytes]:
-        """Identifies the two alternatives in either order."""
-        return frozenset((self.first.value.tobytes(), self.second.value.tobytes()))
+    def replies(self) -> list[Reply]:
+        """Every reply that names options, then "about equal".
+
+        >>> some = [Option([0.0], NOTHING)] * 4
+        >>> len(Question(some[:2]).replies), len(Question(some, "best-worst").replies)
+        (3, 13)
+        """
+        places = range(len(self.options))
+        if self.asks == "best":
+            return [*(Reply(best) for best in places), EQUAL]
+        return [*(Reply(best, worst) for best, worst in permutations(places, 2)), EQUAL]
+
+
+ReplyWord: TypeAlias = Literal["equal", "skip", "none"]
+REPLY_WORDS: tuple[ReplyWord, ...] = get_args(ReplyWord)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a respondent says to a question: the best option, the best and the worst, or a word.
+
+    ``best`` and ``worst`` are positions among the question's options, counted from 0. The words are "equal" (all are about
+    equal), "skip" (no answer; something else is asked) and "none" (none of these will do).
+
+    >>> Reply(1), Reply(best=1, worst=3), Reply(word="equal") == EQUAL
+    (Reply(best=1), Reply(best=1, worst=3), True)
+    """
+
+    best: int | None = None
+    worst: int | None = None
+    word: ReplyWord | None = None
+
+    def __post_init__(self) -> None:
+        named = [place for place in (self.best, self.worst) if place is not None]
+        whole = all(type(place) is int and place >= 0 for place in named)
+        if self.word is not None:
+            valid = not named and self.word in REPLY_WORDS
+        else:
+            valid = self.best is not None and whole and self.best != self.worst
+        if not valid:
+            raise ArgumentError(
+                f"a reply names the best option, or two different ones as best and worst, or is one of "
+                f"{', '.join(map(repr, REPLY_WORDS))}; found best={self.best!r:.40}, worst={self.worst!r:.40}, "
+                f"word={self.word!r:.40}"
+            )
+
+    def __repr__(self) -> str:
+        parts = ((name, getattr(self, name)) for name in ("best", "worst", "word"))
+        return f"Reply({', '.join(f'{name}={value!r}' for name, value in parts if value is not None)})"
+
+    def renumbered(self, numbers: Sequence[int]) -> Reply:
+        """Return the reply with ``numbers[i]`` in place of position i."""
+        if self.best is None:
+            return self
+        return Reply(numbers[self.best], None if self.worst is None else numbers[self.worst])
+
+
+EQUAL, SKIP, NONE = (Reply(word=word) for word in REPLY_WORDS)
+FIRST, SECOND = Reply(best=0), Reply(best=1)  # replies to a pair
 
 
 class Reason(StrEnum):
@@ -371,9 +429,39 @@ class Reason(StrEnum):
     PROBABLY_UNNOTICED = "probably nothing is better by more than the person would notice"
     PROBABLY_EITHER = "probably nothing is better by more than the target or by more than the person would notice"
     NOTHING_TO_ASK = "there is nothing new left to ask"
-    NOT_SURER = "half as many questions again as usual did not make it surer"
+    CONFIRMED = "the respondent preferred it to the option that the other answers favour"
+    NOT_SURER = "not sure, but further questions would probably help little"
+    NO_FIT = "no one set of weights explains the answers"
     TOO_MANY = "that many questions were not enough to be sure"
     EARLY = "stopped early"
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """How a strategy compares options: by their mean, or their largest, relative regret over some weights.
+
+    It decides what is recommended, and it orders every ranking.
+    """
+
+    weights: Matrix  # [n, k]: posterior samples, or the extreme points of all weights that fit the answers
+    best: Vector  # [n]: the gain of the best option for each
+    worst_case: bool = False
+
+    @cached_property
+    def mean_weights(self) -> Vector:
+        """The weights w for which an option x loses ``1 - w @ x`` on average."""
+        result: Vector = (self.weights / np.maximum(self.best, 1e-300)[:, None]).mean(axis=0)
+        return result
+
+    def losses(self, values: Matrix) -> Vector:
+        """Return what each of some options loses, given their gains [m, k]: a share of the best possible gain."""
+        if not self.worst_case:
+            mean: Vector = np.maximum(1 - values @ self.mean_weights, 0.0)
+            return mean
+        scaled = self.weights / np.maximum(self.best, 1e-300)[:, None]
+        blocks = np.array_split(values, max(1, len(values) * len(scaled) // 1_000_000))  # bounds the memory
+        worst: Vector = np.concatenate([1 - (block @ scaled.T).min(axis=1) for block in blocks])
+        return np.maximum(worst, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,12 +471,20 @@ class Recommendation:
     Three levels of certainty are kept apart. ``likely_regret`` is the mean relative regret of a person with these answers.
     ``likely_worst`` is very likely not exceeded: at most 5% of the people with one linear preference, noise and slips
     allowed for, lose more. ``regret_bound`` is the certificate: the largest share of the best possible gain that may be lost,
-    for any preference consistent with the answers (without the ``doubtful`` ones). ``robust_bound`` is the same if one more
-    of the answers is wrong. Each is None if a strategy does not provide it. All regrets are relative to gains over the
-    reference.
+    for any preference consistent with the answers (without the ``doubtful`` and ``unexplained`` ones). ``robust_bound`` is
+    the same if one more of the answers is wrong. Each is None if a strategy does not provide it. All regrets are relative to
+    gains over the reference.
+
+    The respondent's own choices come first. ``model_choice`` is set where they preferred ``option`` to what the other
+    answers favour, and confirmed it. ``contested_by`` is set where they chose another option over ``option`` and were
+    not asked again.
+
+    ``importance`` is what can be said of how much each objective matters, None where no priorities fit. If
+    ``importance_if_right`` differs, it is very likely: it is wrong for at most 5% of the respondents with one linear
+    preference, also if they err. Otherwise it holds if the answers are right. The pieces of a curve count together.
     """
 
-    alternative: Alternative
+    option: Option
     weights: Vector  # the estimated importance of each gain, summing to 1
     questions: int
     reason: str  # why the strategy stopped: a Reason, or a text of its own
@@ -397,13 +493,23 @@ class Recommendation:
     robust_bound: float | None = None
     likely_regret: float | None = None
     likely_worst: float | None = None
-    importance: Matrix | None = None  # [k, 2]: the smallest and largest importance that fits the answers
-    unidentified: tuple[str, ...] = ()  # objectives whose importance was not determined, because it does not matter
-    runner_up: Alternative | None = None
+    importance: Matrix | None = None  # [k, 2]: between which ends the importance of each objective is
+    unidentified: tuple[str, ...] = ()  # objectives of any importance in this interval: the target is met all the same
+    runner_up: Option | None = None
     doubtful: tuple[int, ...] = ()  # which answers are probably wrong, by their numbers
+    unexplained: tuple[int, ...] = ()  # answers that were confirmed, but do not fit the others, by their numbers
+    model_choice: Option | None = None
+    contested_by: Option | None = None
+    criterion: Criterion | None = None
     fits: bool = True  # whether some weights, however noisily applied, explain the answers; else nothing is likely
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many questions are left, including this one
+    importance_if_right: Matrix | None = None  # [k, 2]: which importance fits the answers that are trusted, exactly
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))
+
+    def __repr__(self) -> str:
+        plan = self.option.plan
+        name = repr(plan.name) if isinstance(plan, Item) else type(plan).__name__
+        return f"<Recommendation {name}: {self.questions} question{'' if self.questions == 1 else 's'}, {self.reason}>"

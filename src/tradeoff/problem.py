@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
     NOTHING,
-    Alternative,
     Details,
     Lottery,
     Matrix,
     Mixture,
     Objective,
+    Option,
     Plan,
+    Question,
     Reference,
     Vector,
 )
@@ -54,8 +55,8 @@ class Problem(Protocol):
         """One unit of gain in the person's units, per objective."""
 
     @property
-    def nothing(self) -> Alternative | None:
-        """The reference as an alternative worth exactly zero: the paper's pi_0."""
+    def nothing(self) -> Option | None:
+        """The reference as an option worth exactly zero: the paper's pi_0."""
 
     @property
     def fingerprint(self) -> str:
@@ -69,8 +70,34 @@ class Problem(Protocol):
         """
         return 0.0
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return one optimal, never dominated alternative per row of weights."""
+    def best(self, weights: ArrayLike) -> list[Option]:
+        """Return one optimal, never dominated option per row of weights."""
+
+
+class Items(Protocol):
+    """Named items, of which one is chosen."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the items."""
+
+    @property
+    def gains(self) -> Matrix:
+        """The gains of the items [n, k]."""
+
+    @property
+    def values(self) -> Matrix:
+        """The amounts of the items [n, k], in the person's units."""
+
+    @property
+    def beaten(self) -> Mapping[str, Sequence[float]]:
+        """The amounts of the items that were left out because others beat them, by name."""
+
+    def option(self, item: int | str) -> Option:
+        """Return an item, given by number or name."""
+
+    def left_out(self, name: str) -> Option:
+        """Return one of the items that others beat."""
 
 
 class Presentable(Problem, Protocol):
@@ -116,6 +143,14 @@ class Presentable(Problem, Protocol):
         """The name of the reference."""
 
     @property
+    def original(self) -> Presentable:
+        """The problem in the objectives that people read: this one, or where these are pieces of curves, that without."""
+
+    @property
+    def items(self) -> Items | None:
+        """The named items that can be chosen; None for plans and solutions."""
+
+    @property
     def has_paths(self) -> bool:
         """Whether a plan unfolds over time; ``show`` then has the argument ``method``."""
 
@@ -142,8 +177,11 @@ class Presentable(Problem, Protocol):
     def outcome(self, value: ArrayLike) -> Vector:
         """Return a value vector (gains) in the person's units."""
 
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
+    def as_read(self, option: Option) -> Option:
+        """Return an option as one of ``original``."""
+
+    def show(self, option: Option) -> Lottery:
+        """Return an option as at most k+1 weighted trajectories whose mean is exactly its value."""
 
     def details(self, plan: Plan) -> Details:
         """Return details of a plan that its lottery does not show."""
@@ -151,8 +189,8 @@ class Presentable(Problem, Protocol):
     def labels_of(self, name: str) -> Mapping[str, str]:
         """Return the texts to show beside the item of this name."""
 
-    def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return a real alternative that this one clearly beats in every objective, or None if none is known."""
+    def worse_than(self, option: Option) -> Option | None:
+        """Return a real option that this one clearly beats in every objective, or None if none is known."""
 
 
 class GainScale:
@@ -248,6 +286,7 @@ class ScaledProblem(ABC):
     wording: Wording = Wording()
     limiter: str = ""  # the function that puts limits on the problem
     threads: int = 1  # how many threads one call may use; only MDPs use more than one
+    why_not_storable: str = "it exists only in the program that made it"
 
     @property
     @abstractmethod
@@ -260,12 +299,12 @@ class ScaledProblem(ABC):
         """A string that identifies this problem; see ``fingerprint_of``."""
 
     @abstractmethod
-    def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return one optimal, never dominated alternative per row of weights."""
+    def best(self, weights: ArrayLike) -> list[Option]:
+        """Return one optimal, never dominated option per row of weights."""
 
     @abstractmethod
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative as at most k+1 weighted trajectories whose mean is exactly its value."""
+    def show(self, option: Option) -> Lottery:
+        """Return an option as at most k+1 weighted trajectories whose mean is exactly its value."""
 
     @property
     def origin(self) -> Vector:
@@ -298,14 +337,28 @@ class ScaledProblem(ABC):
         return tuple(o for o, matters in zip(self.objectives, self.matters, strict=True) if not matters)
 
     @property
+    def original(self) -> ScaledProblem:
+        """The problem in the objectives that people read."""
+        return self
+
+    def as_read(self, option: Option) -> Option:
+        """Return an option as one of ``original``."""
+        return option
+
+    @property
+    def items(self) -> Items | None:
+        """The named items that can be chosen; None for plans and solutions."""
+        return None
+
+    @property
     def reference_name(self) -> str:
         """The name of the reference."""
         return self.gain_scale.reference.name
 
     @property
-    def nothing(self) -> Alternative:
-        """The reference as an alternative worth exactly zero gain: the paper's pi_0."""
-        return Alternative(np.zeros(len(self.objectives)), NOTHING)
+    def nothing(self) -> Option:
+        """The reference as an option worth exactly zero gain: the paper's pi_0."""
+        return Option(np.zeros(len(self.objectives)), NOTHING)
 
     @property
     def extent(self) -> Mapping[str, int]:
@@ -332,8 +385,8 @@ class ScaledProblem(ABC):
         """Return the texts to show beside the item of this name."""
         return {}
 
-    def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return a real alternative that this one clearly beats in every objective, or None if none is known."""
+    def worse_than(self, option: Option) -> Option | None:
+        """Return a real option that this one clearly beats in every objective, or None if none is known."""
         return None
 
 
@@ -344,6 +397,101 @@ def slack_of(problem: object) -> float:
     0.0
     """
     return float(getattr(problem, "slack", 0.0))
+
+
+def items_of(problem: Problem) -> Items | None:
+    """Return the named items that can be chosen; None if what is chosen are plans, or a problem does not say."""
+    found: Items | None = getattr(problem, "items", None)
+    return found
+
+
+def pieces_of(problem: Problem) -> Matrix:
+    """Return a matrix [k, m] with 1 where an objective is a piece of one of the m objectives that people read.
+
+    It is the identity unless a problem has ``pieces``, as one with curves does.
+    """
+    pieces: Matrix | None = getattr(problem, "pieces", None)
+    return np.eye(len(problem.objectives)) if pieces is None else pieces
+
+
+def gains_at(problem: Problem, amounts: Vector) -> Vector:
+    """Return the gains of amounts that people read, in their units; they may be below 0.
+
+    A problem with curves has ``cut``, which returns the amounts of its pieces.
+    """
+    cut = getattr(problem, "cut", None)
+    result: Vector = ((amounts if cut is None else cut(amounts)) - problem.origin) / problem.scale
+    return result
+
+
+def question_about(problem: Problem, options: Sequence[object]) -> Question:
+    """Return a question about options of a problem, which asks for the best one.
+
+    Each option is an ``Option``, the name of an item, or an outcome in the respondent's units: a number per objective, or
+    amounts by name. Objectives that no option names count as the same for all of them.
+    """
+    if isinstance(options, str) or len(options) < 2:
+        raise ArgumentError(f"a question is about two or more options; {options!r:.80} was given")
+    mappings = [option for option in options if isinstance(option, Mapping)]
+    names = {frozenset(option) for option in mappings}
+    if len(names) > 1:
+        raise ArgumentError(
+            "give amounts of the same objectives for each option; those left out count as the same for all"
+        )
+    return Question(tuple(_option_from(problem, option) for option in options))
+
+
+def _option_from(problem: Problem, option: object) -> Option:
+    if isinstance(option, Option):
+        return option
+    if isinstance(option, str):
+        items = items_of(problem)
+        if items is None:
+            raise ArgumentError(f"{option!r:.60} cannot be found: the options of this problem have no names")
+        return items.left_out(option) if option in items.beaten else items.option(option)
+    original = getattr(problem, "original", problem)
+    names = [o.name for o in original.objectives]
+    if isinstance(option, Mapping):
+        unknown = [name for name in option if name not in names]
+        if unknown:
+            raise ArgumentError(f"there is no objective {unknown[0]!r:.60}; there are {', '.join(map(repr, names))}")
+        given: object = [option.get(name, origin) for name, origin in zip(names, original.origin, strict=True)]
+    else:
+        given = option
+    try:
+        amounts = np.array(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        amounts = np.zeros(0)
+    if amounts.shape != (len(names),) or not np.isfinite(amounts).all():
+        raise ArgumentError(f"an outcome is {len(names)} numbers ({', '.join(names)}); {option!r:.80} was given")
+    return Option(gains_at(problem, amounts))
+
+
+def with_items(problem: Problem, question: Question) -> Question:
+    """Return a question whose options are only known by their gains, with the items of the problem that they are."""
+    items = items_of(problem)
+    if items is None:
+        return question
+    options = []
+    for option in question.options:
+        near = np.flatnonzero(np.abs(items.gains - option.value).max(axis=1) <= ROUNDING)
+        options.append(items.option(int(near[0])) if len(near) else option)
+    return Question(tuple(options), question.asks)
+
+
+def with_share(weights: Vector, members: Vector, shares: Vector) -> Matrix:
+    """Return the weights with other shares for some objectives together, one row each; all others keep their proportions.
+
+    ``members`` is 1 for these objectives, which keep their proportions too, and 0 for the others.
+
+    >>> with_share(np.array([0.2, 0.2, 0.6]), np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.6])).round(2).tolist()
+    [[0.2, 0.2, 0.6], [0.6, 0.1, 0.3]]
+    """
+    inside, outside = weights * members, weights * (1 - members)
+    inside = members / members.sum() if inside.sum() <= 0 else inside / inside.sum()
+    outside = outside if outside.sum() <= 0 else outside / outside.sum()
+    result: Matrix = np.outer(shares, inside) + np.outer(1 - shares, outside)
+    return result
 
 
 def fingerprint_of(*parts: object) -> str:
@@ -411,15 +559,15 @@ def unit_rows(rows: Matrix) -> Matrix:
     return result
 
 
-def dilute(alternative: Alternative, share: float) -> Alternative:
+def dilute(option: Option, share: float) -> Option:
     """Return the mixture of a plan, with probability ``share``, and the reference.
 
-    Its value is ``share`` times the alternative's, because the reference is worth exactly zero.
+    Its value is ``share`` times the option's, because the reference is worth exactly zero.
     """
     if not 0 <= share <= 1:
         raise ArgumentError(f"the share of a dilution is a probability, but {share} was given")
-    plan: Plan = Mixture((float(share), 1.0 - float(share)), (alternative.plan, NOTHING))
-    return Alternative(share * alternative.value, plan)
+    plan: Plan = Mixture((float(share), 1.0 - float(share)), (option.plan, NOTHING))
+    return Option(share * option.value, plan)
 
 
 def objectives_from(objectives: Sequence[Objective | str] | None, count: int) -> tuple[Objective, ...]:

@@ -1,59 +1,45 @@
 """The log of an interview: its events as frozen values, one reader, one writer and one fold.
 
-A log is an append-only list of events. On disk and in databases an event is a JSON object (``Event``); here it is a typed
-value (``Header``, ``Asked``, ``Answered``, ...). ``fold`` turns events into a ``LogState``: what was asked, answered and
-taken back, and what the person sees now. Interviews, sessions, exports and the list of studies all use it.
+A log is an append-only list of events. On disk and in databases an event is a JSON object (``Event``); here it is a typed value
+(``Header``, ``Asked``, ``Answered``, ...). ``fold`` turns events into a ``LogState``: what was asked, answered and undone, and
+what the respondent sees now. Interviews, sessions, exports and the list of studies all use it.
 """
 
 from tradeoff.log.events import (
     ACTIONS,
-    FOR_SESSIONS,
+    CHECKS,
     FORMAT,
+    LARGEST,
     READABLE,
-    SAID,
     Answered,
     Asked,
-    CheckAnswered,
-    CheckRetracted,
-    CheckShown,
-    Chosen,
+    CheckKind,
     Ended,
     Event,
     Header,
     LogEvent,
-    MenuAsked,
-    Reply,
-    Retracted,
-    Said,
-    Shown,
-    Side,
-    Skipped,
+    Observed,
     Stated,
+    Undone,
     answer_event,
     event_of,
     header_of,
-    side_of,
-    word,
+    reply_json,
 )
-from tradeoff.log.fields import CHECKS, CheckKind, PairReply
-from tradeoff.log.lines import Lines, read_log, unfinished, write_log
-from tradeoff.log.places import ShownMenu, order_of
+from tradeoff.log.lines import Lines, checksum, read_log, unfinished, write_log
+from tradeoff.log.old import upgrade_settings
+from tradeoff.log.shown import ShownQuestion, display_order
 from tradeoff.log.state import Given, LogState, SteadyClock, fold
 
 __all__ = [
     "ACTIONS",
     "CHECKS",
     "FORMAT",
-    "FOR_SESSIONS",
+    "LARGEST",
     "READABLE",
-    "SAID",
     "Answered",
     "Asked",
-    "CheckAnswered",
     "CheckKind",
-    "CheckRetracted",
-    "CheckShown",
-    "Chosen",
     "Ended",
     "Event",
     "Given",
@@ -61,25 +47,20 @@ __all__ = [
     "Lines",
     "LogEvent",
     "LogState",
-    "MenuAsked",
-    "PairReply",
-    "Reply",
-    "Retracted",
-    "Said",
-    "Shown",
-    "ShownMenu",
-    "Side",
-    "Skipped",
+    "Observed",
+    "ShownQuestion",
     "Stated",
     "SteadyClock",
+    "Undone",
     "answer_event",
+    "checksum",
+    "display_order",
     "event_of",
     "fold",
     "header_of",
-    "order_of",
     "read_log",
-    "side_of",
+    "reply_json",
     "unfinished",
-    "word",
+    "upgrade_settings",
     "write_log",
 ]

@@ -1,350 +1,228 @@
-"""Events as frozen values, and their conversion from and to JSON."""
+"""Events as frozen values, and their conversion from and to JSON.
+
+One kind of question: a pair is a question about two options. ``order`` says which option stood at each place. Attention checks
+of studies are questions and answers with a ``check`` and without a number.
+"""
 
 from __future__ import annotations
 
-import hashlib
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
-from tradeoff.errors import LogError
-from tradeoff.log.fields import CheckKind, PairReply, Reader
-from tradeoff.log.places import Placed
-from tradeoff.menus import AnyAnswer, Asks, Choice, Statement, Strength, graded, plain, strength_of
-from tradeoff.model import Alternative, Answer, Question
+from tradeoff.errors import ArgumentError, LogError
+from tradeoff.evidence import Statement
+from tradeoff.log.old import upgrade, upgrade_header
+from tradeoff.model import Asks, Option, Question, Reply, ReplyWord
 
-FORMAT = "tradeoff-log/2"
-READABLE = ("tradeoff-log/1", FORMAT)  # version 1 had neither sides nor checks
+FORMAT = "tradeoff-log/3"
+READABLE = ("tradeoff-log/1", "tradeoff-log/2", FORMAT)
 
 Event: TypeAlias = dict[str, Any]  # an event as JSON
-Side: TypeAlias = Literal["first", "second"]
-Said: TypeAlias = Literal["left", "right", "same", "skip"]
-Reply: TypeAlias = AnyAnswer | None  # to a pair or to a menu
+CheckKind: TypeAlias = Literal["dominated", "repeat"]
+CHECKS: tuple[CheckKind, ...] = get_args(CheckKind)
 
-SAID: tuple[Said, ...] = get_args(Said)
-
-
-# --- which side is A -------------------------------------------------------------------------------------------------
-
-
-class Sided:
-    """Something with two alternatives, of which ``left`` is shown on the left, or as A.
-
-    Only this class converts between left and right and first and second.
-    """
-
-    left: Side
-
-    def turned(self, reply: PairReply) -> PairReply:
-        """Return a reply about the first and the second as one about A and B, or the other way round."""
-        return reply if reply is None or self.left == "first" else reply.swapped
-
-    def reply(self, said: Said) -> PairReply:
-        """Return the reply that choosing a side means."""
-        match said:
-            case "left":
-                return self.turned(Answer.FIRST)
-            case "right":
-                return self.turned(Answer.SECOND)
-            case "same":
-                return Answer.SAME
-            case "skip":
-                return None
-
-    def said(self, reply: PairReply) -> Said:
-        """Return the side that a reply chooses."""
-        match plain(self.turned(reply)):
-            case Answer.SAME:
-                return "same"
-            case Answer.FIRST:
-                return "left"
-            case Answer.SECOND:
-                return "right"
-        return "skip"
+# Gains are at most about 1: a number beyond this is damage, and would overflow later.
+LARGEST = 1e9
+Amount: TypeAlias = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Row: TypeAlias = Annotated[tuple[Amount, ...], Meta(min_length=1)]
+Number: TypeAlias = Annotated[int, Meta(ge=1)]
+Place: TypeAlias = Annotated[int, Meta(ge=0, le=99)]
 
 
-@dataclass(frozen=True, eq=False)
-class Shown(Sided):
-    """A question as a person sees it; ``again`` if it was answered before with the sides swapped."""
+class _Timed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+    """Something that happened at a time."""
 
-    question: Question
-    left: Side = "first"
-    again: bool = False
+    at: datetime = msgspec.field(name="time")
 
-    @property
-    def alternatives(self) -> list[Alternative]:
-        """Both, in the order in which they are shown."""
-        return [self.a, self.b]
-
-    @property
-    def a(self) -> Alternative:
-        """The alternative on the left."""
-        return self.question.first if self.left == "first" else self.question.second
-
-    @property
-    def b(self) -> Alternative:
-        """The alternative on the right."""
-        return self.question.second if self.left == "first" else self.question.first
-
-
-def side_of(seed: int | None, question: Question) -> Side:
-    """Return which alternative of a question is shown first: random, but always the same for the same question.
-
-    Without a seed it is the first.
-    """
-    if seed is None:
-        return "first"
-    values = np.round(np.concatenate([question.first.value, question.second.value]), 9) + 0.0
-    return "second" if hashlib.sha256(f"{seed}/".encode() + values.tobytes()).digest()[0] & 1 else "first"
-
-
-# --- events ----------------------------------------------------------------------------------------------------------
-
-
-class _Written:
-    """An event that is written as JSON: its fields in order, under the names used in the format."""
-
-    kind: ClassVar[str]
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is not UTC:
+            aware = self.at if self.at.tzinfo is not None else self.at.replace(tzinfo=UTC)
+            try:
+                msgspec.structs.force_setattr(self, "at", aware.astimezone(UTC))
+            except OverflowError:
+                raise ValueError(f"the time {self.at.isoformat()} is none in UTC") from None
 
     def to_json(self) -> Event:
         """Return the event as JSON."""
-        found: Event = {"event": self.kind}
-        for one in fields(cast(Any, self)):
-            value = getattr(self, one.name)
-            match one.name:
-                case "at":
-                    found["time"] = value.isoformat()
-                case "check":
-                    found["kind"] = value
-                case "answer" | "expected":
-                    found[one.name] = word(value)
-                case "strength" if value is None:
-                    pass  # as in all logs before there were any
-                case "alternatives" | "tiers" | "differences":
-                    found[one.name] = [list(row) for row in value]
-                case _:
-                    found[one.name] = list(value) if isinstance(value, tuple) else value
-        return found
+        event: Event = msgspec.json.decode(msgspec.json.encode(self))
+        return event
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header(_Written):
+class Header(_Timed, frozen=True, kw_only=True, tag="header"):
     """What is fixed before the first question."""
 
-    kind = "header"
-    format: str = FORMAT
+    format: str
     version: str | None = None  # of the program that began the log; the first versions left it out
     problem: str  # its fingerprint
     problem_name: str = ""
     objectives: tuple[str, ...] = ()
-    # What gains are in the person's units, per objective: outcome = origin + scale * gain; logs before version 0.3 lack it.
+    # What gains are in the respondent's units, per objective: outcome = origin + scale * gain; logs before version 0.3 lack it.
     units: tuple[str, ...] = ()
-    goals: tuple[str, ...] = ()
+    goals: tuple[Literal["min", "max"], ...] = ()
     origin: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
     strategy: str
     settings: dict[str, Any]
-    sides: int | None = None
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked(_Written, Sided):
-    """A question was shown; its answer will have the same number."""
-
-    kind = "question"
-    number: int
-    first: tuple[float, ...]
-    second: tuple[float, ...]
-    left: Side = "first"
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answered(_Written):
-    """The question of this number was answered."""
-
-    kind = "answer"
-    answer: Answer
-    strength: Strength | None = None
-    number: int
-    at: datetime
+    order_seed: int | None = None
 
     @property
-    def reply(self) -> AnyAnswer:
-        """The answer, with its strength."""
-        return graded(self.answer, self.strength)
+    def is_old(self) -> bool:
+        """Whether an earlier version began the log: its questions are not compared with those of this version."""
+        return self.format != FORMAT
 
 
-@dataclass(frozen=True, kw_only=True)
-class MenuAsked(_Written, Placed):
-    """A menu was shown; its answer will have the same number. ``order`` says which alternative stood at each place."""
+class Placed(_Timed, frozen=True, kw_only=True):
+    """Options in the order in which they were shown: ``order[p]`` is the position of the one at place p."""
 
-    kind = "menu"
-    number: int
-    asks: Asks
-    alternatives: tuple[tuple[float, ...], ...]
-    order: tuple[int, ...]
-    at: datetime
+    asks: Asks = "best"
+    options: Annotated[tuple[Row, ...], Meta(min_length=2)]
+    order: tuple[Place, ...]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Chosen(_Written):
-    """The menu of this number was answered: its alternatives by number, in tiers from the best to the worst."""
-
-    kind = "choice"
-    tiers: tuple[tuple[int, ...], ...]
-    strength: Strength | None = None
-    number: int
-    at: datetime
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # msgspec omits a default only if it is the same object, which a word from another process is not.
+        msgspec.structs.force_setattr(self, "asks", sys.intern(self.asks))
 
     @property
-    def answer(self) -> Choice:
-        """The answer."""
-        return Choice(self.tiers)
+    def question(self) -> Question:
+        """The question, without plans."""
+        return Question(tuple(Option(np.array(value)) for value in self.options), self.asks)
+
+    def by_place(self, reply: Reply) -> Reply:
+        """Return a reply about positions as one about the places where the options were shown."""
+        return reply.renumbered(sorted(range(len(self.order)), key=self.order.__getitem__))
+
+    def by_position(self, reply: Reply) -> Reply:
+        """Return a reply about places as one about positions."""
+        return reply.renumbered(self.order)
+
+
+class Asked(Placed, frozen=True, kw_only=True, tag="question"):
+    """A question was shown; its answer has the same number. A check has the reply that is ``expected`` instead."""
+
+    number: Number | None = None
+    check: CheckKind | None = None
+    expected: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.check is not None:
+            try:
+                _ = self.expected_reply
+            except (ArgumentError, TypeError) as error:
+                raise ValueError(f"the reply that the check expects: {error}") from None
 
     @property
-    def reply(self) -> AnyAnswer:
-        """The answer, with its strength."""
-        return graded(self.answer, self.strength)
+    def expected_reply(self) -> Reply:
+        """The reply that an attention check expects."""
+        return Reply(**(self.expected or {}))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stated(_Written):
-    """Something was said without being asked; it is taken back by its number, as answers are."""
+class _Replied(_Timed, frozen=True, kw_only=True):
+    """A reply: positions of options, or a word."""
 
-    kind = "statement"
-    number: int
+    best: Place | None = None
+    worst: Place | None = None
+    word: ReplyWord | None = msgspec.field(name="reply", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            _ = self.reply
+        except ArgumentError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def reply(self) -> Reply:
+        """The reply."""
+        return Reply(self.best, self.worst, self.word)
+
+
+class Answered(_Replied, frozen=True, kw_only=True, tag="answer"):
+    """The question of this number, or an attention check, was answered or skipped."""
+
+    number: Number | None = None
+    check: CheckKind | None = None
+
+
+class Observed(_Replied, frozen=True, kw_only=True, tag="observation"):
+    """An answer that was given elsewhere: its options, and the reply. It is undone by its number."""
+
+    number: Number
+    asks: Asks = "best"
+    options: Annotated[tuple[Row, ...], Meta(min_length=2)]
+
+    @property
+    def question(self) -> Question:
+        """The question, without plans."""
+        return Question(tuple(Option(np.array(value)) for value in self.options), self.asks)
+
+
+class Stated(_Timed, frozen=True, kw_only=True, tag="statement"):
+    """Something was said without being asked; it is undone by its number, as answers are."""
+
+    number: Number
     text: str
-    differences: tuple[tuple[float, ...], ...]
-    outcomes: tuple[int, ...]
-    at: datetime
+    differences: Annotated[tuple[Row, ...], Meta(min_length=1)]
+    outcomes: tuple[Literal[0, 1, 2, 3], ...]
 
     @classmethod
-    def of(cls, known: Statement, number: int, at: datetime) -> Stated:
+    def of(cls, statement: Statement, number: int, at: datetime) -> Stated:
         """Return the event in which something is stated."""
-        differences = tuple(tuple(row) for row in known.differences.tolist())
+        differences = tuple(tuple(row) for row in statement.differences.tolist())
         return cls(
-            number=number, text=known.text, differences=differences, outcomes=tuple(known.outcomes.tolist()), at=at
-        )
+            number=number, text=statement.text, differences=differences,
+            outcomes=tuple(statement.outcomes.tolist()), at=at,
+        )  # fmt: skip
 
     @property
-    def answer(self) -> Answer:
-        """It holds."""
-        return Answer.FIRST
-
-    def said(self, reply: Reply) -> str:
-        """Return what was said."""
-        return self.text
+    def statement(self) -> Statement:
+        """The statement."""
+        return Statement(self.text, np.array(self.differences), np.array(self.outcomes))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Skipped(_Written):
-    """The question of this number was skipped."""
+class Undone(_Timed, frozen=True, kw_only=True, tag="undo"):
+    """The answer of this number, or that to an attention check, was undone."""
 
-    kind = "skip"
-    number: int
-    at: datetime
-
-    @property
-    def reply(self) -> None:
-        """Nothing was answered."""
-        return None
+    number: Number | None = None
+    check: CheckKind | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retracted(_Written):
-    """The answer of this number was taken back."""
+class Ended(_Timed, frozen=True, kw_only=True, tag="end"):
+    """Nothing was left to ask; this was recommended."""
 
-    kind = "retraction"
-    number: int
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckShown(_Written, Sided):
-    """An attention check was shown."""
-
-    kind = "check"
-    check: CheckKind
-    first: tuple[float, ...]
-    second: tuple[float, ...]
-    left: Side = "first"
-    expected: PairReply
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckAnswered(_Written):
-    """An attention check was answered or skipped."""
-
-    kind = "check-answer"
-    check: CheckKind
-    answer: PairReply
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckRetracted(_Written):
-    """The answer to an attention check was taken back."""
-
-    kind = "check-retraction"
-    check: CheckKind
-    at: datetime
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ended(_Written):
-    """Nothing was left to ask; this is what was recommended."""
-
-    kind = "end"
     reason: str
     complete: bool
-    value: tuple[float, ...]
-    weights: tuple[float, ...]
+    value: Row
+    weights: Row
     regret_bound: float | None = None
     likely_regret: float | None = None
-    at: datetime
 
 
 # All events that can follow a header.
-LogEvent: TypeAlias = (
-    Asked
-    | Answered
-    | MenuAsked
-    | Chosen
-    | Stated
-    | Skipped
-    | Retracted
-    | CheckShown
-    | CheckAnswered
-    | CheckRetracted
-    | Ended
+LogEvent: TypeAlias = Asked | Answered | Observed | Stated | Undone | Ended
+
+# What a respondent does: each of these begins a new turn. The older words are those of formats 1 and 2.
+ACTIONS = frozenset(
+    ("answer", "observation", "statement", "undo", "choice", "skip", "retraction", "check-answer", "check-retraction")
 )
-FOR_SESSIONS = (CheckShown, CheckAnswered, CheckRetracted, Ended)  # what no strategy needs to know
-KINDS: dict[str, type[LogEvent]] = {kind.kind: kind for kind in get_args(LogEvent)}
-
-# What a person does: each of these begins a new turn.
-ACTIONS = frozenset(kind.kind for kind in (Answered, Chosen, Stated, Skipped, Retracted, CheckAnswered, CheckRetracted))
 
 
-def answer_event(reply: AnyAnswer, number: int, at: datetime) -> Answered | Chosen:
-    """Return the event in which the question of this number is answered."""
-    answer, strength = plain(reply), strength_of(reply)
-    if isinstance(answer, Choice):
-        return Chosen(tiers=answer.tiers, strength=strength, number=number, at=at)
-    return Answered(answer=answer, strength=strength, number=number, at=at)
+def answer_event(reply: Reply, at: datetime, *, number: int | None = None, check: CheckKind | None = None) -> Answered:
+    """Return the event in which a question or a check is answered."""
+    return Answered(best=reply.best, worst=reply.worst, word=reply.word, number=number, check=check, at=at)
 
 
-def word(reply: Reply) -> str:
-    """Return a reply in a word, without its strength: as a log spells it, or the tiers of a choice, such as "2 > 1, 3"."""
-    reply = plain(reply)
-    if isinstance(reply, Choice):
-        return " > ".join(", ".join(str(i + 1) for i in tier) for tier in reply.tiers) if not reply.equal else "same"
-    return "skip" if reply is None else reply.value
+def reply_json(reply: Reply) -> dict[str, Any]:
+    """Return a reply as the fields of a JSON object."""
+    fields = {"best": reply.best, "worst": reply.worst, "word": reply.word}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 # --- one event from JSON ---------------------------------------------------------------------------------------------
@@ -356,23 +234,26 @@ def header_of(event: object) -> Header:
         raise LogError("the log does not begin with a header; it is damaged or not a log")
     if event.get("format") not in READABLE:
         raise LogError(f"the log's format is {event.get('format')!r:.80}; this version reads {', '.join(READABLE)}")
-    read = Reader(event, "the header of the log")
-    settings, sides, version = event.get("settings"), event.get("sides"), event.get("version")
-    if not isinstance(settings, dict) or not isinstance(event.get("strategy"), str):
-        raise LogError("the log's header names no strategy; it is damaged")
-    if sides is not None and type(sides) is not int:
-        raise read.wrong("sides", "a whole number")
-    if version is not None and not isinstance(version, str):
-        raise read.wrong("version", "a string")
-    names = event.get("objectives", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise read.wrong("objectives", "a list of strings")
-    return Header(
-        **read.measures(len(names)),
-        problem=read.text("problem"), strategy=event["strategy"], settings=settings, at=read.time(),
-        format=event["format"], version=version, problem_name=str(event.get("problem_name", "")),
-        objectives=tuple(names), sides=sides,
-    )  # fmt: skip
+    header: Header = _converted(upgrade_header(event), Header, "the header of the log")
+    _check_units(header)
+    return header
+
+
+def _check_units(header: Header) -> None:
+    """Raise a LogError unless the header has units, goals, origin and scale for each objective, or none of them."""
+    columns = (header.units, header.goals, header.origin, header.scale)
+    count = len(header.objectives)
+    if not any(columns):
+        return
+    fits = all(len(column) == count for column in columns) and all(
+        abs(scale) > 0 and (scale > 0) == (goal == "max") and abs(origin) < float("inf")
+        for scale, goal, origin in zip(header.scale, header.goals, header.origin, strict=True)
+    )
+    if not fits:
+        raise LogError(
+            f"the header of the log does not give units, goals, origin and scale of each of {count} objectives; "
+            "it is damaged or was edited"
+        )
 
 
 def event_of(event: object, position: int) -> LogEvent:
@@ -380,9 +261,12 @@ def event_of(event: object, position: int) -> LogEvent:
     where = f"event {position} of the log"
     if not isinstance(event, Mapping):
         raise LogError(f"{where} is not an event; the log is damaged there")
-    found = event.get("event")
-    kind = KINDS.get(found) if isinstance(found, str) else None
-    if kind is None:
-        raise LogError(f"{where} has the unknown kind {found!r:.80}")
-    read = Reader(event, where)
-    return kind(**{one.name: read.field(one.name) for one in fields(kind)})
+    found: LogEvent = _converted(upgrade(event), LogEvent, where)
+    return found
+
+
+def _converted(event: Mapping[str, Any], kind: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(event, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise LogError(f"{where}: {error}; the log is damaged or was edited") from None

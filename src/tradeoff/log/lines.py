@@ -19,6 +19,15 @@ MARK = {"checksums": "crc32"}  # in the header
 EMPTY = '"crc": "00000000"}'  # the end of a line, while its checksum is computed
 
 
+def checksum(text: str, before: int = 0) -> int:
+    """Return the CRC-32 of a text and of everything before it, whose checksum is ``before``.
+
+    >>> checksum("def", checksum("abc")) == checksum("abcdef")
+    True
+    """
+    return zlib.crc32(text.encode("utf-8", errors="surrogatepass"), before)
+
+
 class Lines:
     """Reads and writes the lines of one log, in order."""
 
@@ -40,7 +49,7 @@ class Lines:
                 line = json.dumps(dict(event), allow_nan=False)
             else:
                 line = json.dumps({**event, "crc": "00000000"}, allow_nan=False)
-                self._checksum = zlib.crc32(line.encode(), self._checksum)
+                self._checksum = checksum(line, self._checksum)
                 line = f'{line[:-10]}{self._checksum:08x}"}}'
             self.number += 1
             written.append(line + "\n")
@@ -66,7 +75,7 @@ class Lines:
 
     def _check(self, line: str, event: Event) -> None:
         """Remove the checksum from an event; raise a LogError if it is missing or wrong."""
-        found = zlib.crc32(f"{line[: -len(EMPTY)]}{EMPTY}".encode("utf-8", errors="surrogatepass"), self._checksum or 0)
+        found = checksum(f"{line[: -len(EMPTY)]}{EMPTY}", self._checksum or 0)
         unmarked = self.number == 1 and event.get("checksums") != "crc32"
         if self._checksum is None or unmarked or not line.endswith(f'"crc": "{found:08x}"}}'):
             raise LogError(
