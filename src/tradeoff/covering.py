@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Matrix, Vector
+from tradeoff.model import Matrix, Option, Vector
 from tradeoff.problem import ROUNDING, ScaledProblem, slack_of
 from tradeoff.problems.coverage import Coverage, Plans, Proof
 from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.rays import Skeleton, TooManyRays
+from tradeoff.strategies.skeleton import Skeleton, TooManyRays
 
 # Corners solved for in one call: several times the 16 that one pass over a model serves, so that threads and cards are
 # busy; more would solve for corners that the plans found at others make superfluous.
@@ -88,7 +88,7 @@ class _Recorder(Coverage):
         self.rows: list[Vector] = []
         self.values: list[Vector] = []
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
+    def best(self, weights: ArrayLike) -> list[Option]:
         found = super().best(weights)
         rows = np.asarray(weights, dtype=float)
         for i in np.flatnonzero(self.has_negative(rows)).tolist():
@@ -220,7 +220,7 @@ class _Search:
 
     def _solve(self, at: Matrix) -> list[Vector]:
         """Return the gains of the best plan for each row of weights on the relevant objectives."""
-        found = [alternative.value for alternative in self.model.best(self._everywhere(at))]
+        found = [option.value for option in self.model.best(self._everywhere(at))]
         for weights, value in zip(at, found, strict=True):
             most = float(weights @ value[self.relevant]) + self.slack * float(weights.sum())
             self.solved[weights.tobytes()] = _Optimum(weights, value, most)

@@ -9,17 +9,16 @@ import numpy as np
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
-from tradeoff.strategies._careful import careful
-from tradeoff.strategies._certified import certified
-from tradeoff.strategies._paper import paper
-from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy, counted, without_identical, without_implied
 from tradeoff.strategies.basis import bases_of
+from tradeoff.strategies.careful import careful
+from tradeoff.strategies.certified import certified
+from tradeoff.strategies.paper import paper
 from tradeoff.strategies.registry import AnyStrategy, StrategySpec, name_of, spec_of, strategy_names
+from tradeoff.strategies.step import Received, Step, Strategy, within_budget, without_identical, without_implied
 
 __all__ = [
     "AnyStrategy",
-    "ForeignAnswer",
-    "Reply",
+    "Received",
     "Step",
     "Strategy",
     "StrategySpec",
@@ -41,7 +40,7 @@ def start(
     skip_implied: bool | None = None,
     **options: Any,
 ) -> Strategy:
-    """Return a strategy, ready to be asked: never two identical alternatives, within its budget.
+    """Return a strategy, ready to be asked: never two identical options, within its budget.
 
     ``strategy`` is a name, a ``StrategySpec`` or any callable that takes the problem and returns a generator of steps.
     ``skip_implied`` leaves out what follows from earlier answers; by default the strategy decides. Where no choice
@@ -56,7 +55,7 @@ def start(
         raise ArgumentError(f"the strategy {name_of(strategy)!r} does not take these options: {error}") from None
     if spec.skip_implied(options) if skip_implied is None else skip_implied:
         running = without_implied(running, len(problem.objectives))
-    return counted(without_identical(running), max_questions)
+    return within_budget(without_identical(running), max_questions)
 
 
 def nothing_to_ask(problem: Problem) -> Strategy:
@@ -64,7 +63,7 @@ def nothing_to_ask(problem: Problem) -> Strategy:
     k = len(problem.objectives)
     (only,) = problem.best(np.full((1, k), 1 / k))
     return Recommendation(
-        only, np.full(k, 1 / k), 0, "nothing is better in anything, so there was nothing to ask",
+        only, np.full(k, 1 / k), 0, "nothing is better in anything that is weighed, so there was nothing to ask",
         regret_bound=0.0, robust_bound=0.0, likely_regret=0.0, likely_worst=0.0,
         unidentified=tuple(o.name for o in problem.objectives),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Matrix, Vector
+from tradeoff.model import Matrix, Option, Vector
 from tradeoff.problem import Problem
 
 # A component this small beside the largest value is rounding, not another dimension (the paper writes "> 0", with which
@@ -26,19 +26,19 @@ SPANNER_FACTOR = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Alternatives whose values are independent and span all values, in the order they were found.
+    """Options whose values are independent and span all values, in the order they were found.
 
     ``components`` are the sizes max(|v^u_i|, |v^-u_i|) of the largest value in each new direction u_i (Theorem 2
     leaves out the rows where this is small); the first entry is the norm of the benchmark's value.
     """
 
-    alternatives: tuple[Alternative, ...]
+    options: tuple[Option, ...]
     components: Vector
 
     @property
     def values(self) -> Matrix:
         """The values, one row each."""
-        return np.array([a.value for a in self.alternatives])
+        return np.array([a.value for a in self.options])
 
 
 class Bases:
@@ -48,7 +48,7 @@ class Bases:
         self._problem = ref(problem)  # the bases must not keep their problem alive
         self.built = 0
         self._lock = threading.RLock()
-        self._optima: tuple[Alternative, ...] | None = None
+        self._optima: tuple[Option, ...] | None = None
         self._paper: dict[int, Basis] = {}
         self._spanner: Basis | None = None
 
@@ -61,7 +61,7 @@ class Bases:
         return problem
 
     @property
-    def optima(self) -> tuple[Alternative, ...]:
+    def optima(self) -> tuple[Option, ...]:
         """The optimum of each single objective: pi^{e_1}, ..., pi^{e_k}."""
         with self._lock:
             if self._optima is None:
@@ -112,7 +112,7 @@ def bases_of(problem: Problem) -> Bases:
         return _bases[problem]
 
 
-def grow_basis(problem: Problem, benchmark: Alternative) -> Basis:
+def grow_basis(problem: Problem, benchmark: Option) -> Basis:
     """Return a basis that begins with the benchmark (Algorithm 1, lines 6-13)."""
     k = len(problem.objectives)
     chosen = [benchmark]
@@ -143,7 +143,7 @@ def barycentric_spanner(problem: Problem, start: Basis) -> Basis:
     Found with the oracle (Awerbuch & Kleinberg 2004): while some value would make the spanned volume more than twice
     as large in place of S_i, it takes that place. The coefficient c_i of a value is the change of volume it makes.
     """
-    chosen = list(start.alternatives)
+    chosen = list(start.options)
     changed = True
     while changed:
         changed = False

@@ -1,133 +1,104 @@
-"""The loop that `certified` and `careful` share: an immutable state per list of replies, kept in the problem's cache."""
+"""The loop that `certified` and `careful` share: an immutable state per list of answers, in the problem's cache."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import (
-    AnyAnswer,
-    AnyQuestion,
-    Occasion,
-    Statement,
-    comparisons,
-    members,
-    plain,
-    share_of_each,
-    strength_of,
-    strengths,
-)
-from tradeoff.model import Alternative, Answer, Matrix, Reason, Recommendation, Vector
-from tradeoff.problem import Problem
-from tradeoff.strategies.base import ForeignAnswer, Reply, Step, Strategy, replies_in
+from tradeoff.evidence import Answer, Evidence
+from tradeoff.model import SKIP, Criterion, Matrix, Option, Question, Reason, Recommendation, Reply, Vector
+from tradeoff.numerics import worths
+from tradeoff.problem import Problem, pieces_of, with_share
 from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.belief import Belief
-from tradeoff.strategies.cache import Candidates
-from tradeoff.strategies.certifier import Certificate, Certifier
-from tradeoff.strategies.consistency import ConsistentSet, LabelledAnswer
-from tradeoff.strategies.doubt import Rival
-from tradeoff.strategies.sampling import consistent
+from tradeoff.strategies.cone import Cone
+from tradeoff.strategies.direct_choices import DirectChoices, Objection, objection_to
+from tradeoff.strategies.posterior import Posterior
+from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, identity
+from tradeoff.strategies.step import Step, Strategy, answers_in
 
-# Questions per objective after which the asking ends, target or not. Chosen by hand: more than twice what any row of
-# benchmarks/questions.py needs, so that it only stops people whose answers lead nowhere.
+# Questions per objective after which the asking ends, target or not: more than twice what any row of benchmarks/questions.py
+# needs, so that it only stops respondents whose answers lead nowhere.
 MOST_PER_OBJECTIVE = 6
-# Extreme rays up to which they are listed. The problem is solved once for every ray.
-RAY_LIMIT = 20_000
-# The most objectives that can be asked about. Up to 12 are measured (benchmarks/latency.py).
-MOST_OBJECTIVES = 20
-FRESH = 24  # particles whose optimum is looked up after every answer: rays alone miss what is best in the middle
-# An importance anywhere from below the first to above the second number is called open in a good recommendation.
+RAY_LIMIT = 20_000  # extreme rays up to which they are listed: the problem is solved once for every ray
+MOST_OBJECTIVES = 20  # that can be asked about; up to 12 are measured (benchmarks/latency.py)
+FRESH = 24  # samples whose optimum is looked up after every answer: rays alone miss what is best in the middle
+# An interval of importance that reaches from below the first number to above the second was hardly narrowed down.
 OPEN_IMPORTANCE = (0.02, 0.3)
-# Of the belief: what so many particles agree on is called very likely, and may be wrong for 1 person in 20. It is less than
-# that here, because 300 particles are few and nobody is exactly as the belief supposes (benchmarks/people.py).
+# The share of the posterior samples in a stated interval of importance, the tails cut off equally. Chosen with
+# `benchmarks/people.py --importance`: at most 5% of the intervals of each noisy population are false.
+CREDIBLE = 0.95
+FEWEST = 40  # samples from which an interval can be told
+# What so many samples agree on is called very likely, and may be wrong for 1 respondent in 20. The samples are few, and nobody
+# is exactly as the model supposes, so the share is larger than 0.95 (benchmarks/people.py).
 VERY_LIKELY = 0.98
-# A runner-up differs by at least this much of some objective's range: nearly the same plan again would tell nothing.
+SAME_DIGITS = 12  # worths that agree to so many digits are equal, whatever the machine
+# A runner-up differs by at least this much of some objective's range: nearly the same option again would tell nothing.
 DIFFERENT = 0.02
-
-
-class Answered(NamedTuple):
-    """An answer, and where it stands among all questions put, skipped ones included."""
-
-    question: Occasion
-    answer: AnyAnswer
-    ordinal: int
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What is known after some replies; the same replies always lead to the same state."""
+    """What is known after some answers; the same answers always lead to the same state."""
 
-    answers: tuple[Answered, ...]
-    unanswered: frozenset[frozenset[bytes]]  # pairs and menus that were skipped, which are not asked about again
-    foreign: frozenset[bytes]  # keys of questions of other versions, which cannot be shown again
+    evidence: Evidence
+    skipped: frozenset[frozenset[bytes]]  # the options of questions that were skipped, which are not asked about again
     candidates: Candidates
-    belief: Belief
-    consistent: ConsistentSet
+    posterior: Posterior
+    cone: Cone  # of the trusted answers, labelled by their positions in the evidence
     certificate: Certificate
+    expected: Criterion | None = None  # by which options are compared on average; None: by their worst case
     enough: float = np.inf  # answers after which no more are asked for, sure or not
-    content_in_row: int = 0  # answers in a row after which nearly all of the belief was content
-    rival: Rival | None = None  # what else the person may be than somebody who weighs objectives
+    satisfied_in_row: int = 0  # answers in a row after which nearly all of the posterior was satisfied
+    log_odds_of_chance: float = 0.0  # by which replying at random explains the answers better than the posterior did
 
     @property
-    def asked(self) -> int:
-        """How many questions were answered, without what was stated unasked."""
-        return sum(not isinstance(given.question, Statement) for given in self.answers)
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers, without skips."""
+        return self.evidence.answers
+
+    @property
+    def asked(self) -> list[Question]:
+        """The questions that were answered."""
+        return [answer.asked for answer in self.answers if answer.asked is not None]
+
+    @property
+    def settled(self) -> set[frozenset[bytes]]:
+        """The options of every question that was answered or skipped."""
+        return {*self.skipped, *(question.members for question in self.asked)}
+
+    @property
+    def criterion(self) -> Criterion:
+        """How options are compared."""
+        if self.expected is not None:
+            return self.expected
+        weights = np.zeros((len(self.certificate.rays), self.candidates.values.shape[1]))
+        weights[:, self.candidates.relevant] = self.certificate.rays
+        return Criterion(weights, self.certificate.best + self.certificate.slack, worst_case=True)
 
     @cached_property
-    def said(self) -> list[tuple[Matrix, NDArray[np.int64]]]:
-        """What each answer says: the differences of gains [q, d] that it compares, and how each comparison came out."""
-        relevant = self.candidates.relevant
-        found = (comparisons(given.question, given.answer) for given in self.answers)
-        return [(differences[:, relevant], kinds) for differences, kinds in found]
+    def choices(self) -> DirectChoices:
+        """Which options were directly placed above which others."""
+        return DirectChoices.of(self.answers)
 
     @cached_property
-    def differences(self) -> Matrix:
-        """The differences of gains of all comparisons [q, d], answer by answer."""
-        return np.vstack([np.zeros((0, len(self.candidates.relevant))), *(differences for differences, _ in self.said)])
+    def objection(self) -> Objection | None:
+        """The respondent's own choice against the option that the model favours."""
+        return objection_to(self.certificate.number, self.choices, self.candidates, self.criterion)
 
-    @cached_property
-    def kinds(self) -> NDArray[np.int64]:
-        """How each comparison came out, as ``half_spaces`` has it."""
-        return np.concatenate([np.zeros(0, dtype=np.int64), *(kinds for _, kinds in self.said)])
-
-    @cached_property
-    def owners(self) -> NDArray[np.int64]:
-        """Which answer each comparison belongs to."""
-        return np.repeat(np.arange(len(self.said)), [len(kinds) for _, kinds in self.said])
-
-    @cached_property
-    def shares(self) -> Vector:
-        """For how much each comparison counts in the belief."""
-        counted = zip(self.answers, self.said, strict=True)
-        found = (np.full(len(kinds), share_of_each(given.question, len(kinds))) for given, (_, kinds) in counted)
-        return np.concatenate([np.ones(0), *found])
-
-    @cached_property
-    def strengths(self) -> NDArray[np.int64]:
-        """By how much one side of each comparison was said to be better, as ``menus.strengths`` has it."""
-        found = (strengths(given.answer, len(kinds)) for given, (_, kinds) in zip(self.answers, self.said, strict=True))
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-    def chance_wrong(self, belief: Belief) -> Vector:
-        """Return for each answer how likely it is not what the person means: that of its likeliest wrong comparison."""
-        wrong = np.zeros(len(self.answers))
-        np.maximum.at(wrong, self.owners, belief.chance_wrong(self.differences, self.kinds))
-        return wrong
-
-    def labelled(self, which: range | list[int]) -> list[LabelledAnswer]:
-        """Return some answers, each with its index for a label."""
-        return [(i, *self.said[i]) for i in which]
+    def labelled(self, indices: Sequence[int]) -> list[tuple[int, Matrix]]:
+        """Return the half-spaces of some answers, each under its position."""
+        return [(i, self.evidence.half_spaces(i)) for i in indices]
 
 
 class Approach(Protocol):
-    """What makes one strategy differ from another: how it learns, when it stops, what it asks and what it says."""
+    """What makes one strategy differ from another: how it learns, when it stops, what it asks and what it recommends."""
 
     @property
     def certifier(self) -> Certifier:
@@ -138,19 +109,19 @@ class Approach(Protocol):
         """What tells this approach with its settings from others."""
 
     def begin(self) -> State:
-        """Return the state before any reply."""
+        """Return the state before any answer."""
 
     def learn(self, state: State) -> State:
-        """Return the state with belief, consistent set and certificate brought up to date after its last answer."""
+        """Return the state with posterior, cone and certificate brought up to date after its last answer."""
 
     def reason_to_stop(self, state: State) -> Reason | None:
         """Return why to stop here, or None to go on."""
 
-    def choose(self, state: State) -> AnyQuestion | None:
+    def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
 
     def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
-        """Return what is recommended in a state."""
+        """Return the recommendation in a state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +130,18 @@ class Turn:
 
     key: bytes
     state: State
-    next: AnyQuestion | Recommendation
+    next: Question | Recommendation
 
 
 def check_settings(problem: Problem, target: float) -> None:
     """Raise an ArgumentError if the target is not a relative regret, or the problem has too many objectives."""
-    if not 0 < target < 1:
+    if isinstance(target, str) or not 0 < target < 1:
         raise ArgumentError(f"the target is {target!r}; it is a relative regret between 0 and 1, such as 0.01")
     count = len(bases_of(problem).relevant)
     if count > MOST_OBJECTIVES:
         raise ArgumentError(
             f"{count} objectives can be changed by what is chosen; this strategy asks about at most {MOST_OBJECTIVES}: "
-            "combine some of them, or leave out those that matter least"
+            "combine some of them, or choose those that matter most (of a table, with objectives)"
         )
 
 
@@ -186,21 +157,20 @@ def elicit(approach: Approach) -> Strategy:
 
         def so_far(here: Turn = here) -> Recommendation:
             key = here.key + b"so far"
-            found: Recommendation | None = cache.states.get(key)
+            found: Recommendation | None = cache.state(key)
             if found is None:
                 found = approach.recommend(here.state, Reason.EARLY, complete=False)
-                cache.states.keep(key, found)
+                cache.put_state(key, found)
             return found
 
-        def knows(reply: Reply, here: Turn = here, question: AnyQuestion = question) -> bool:
-            given = ForeignAnswer(question, reply, own=True)
-            return _key_after(here.key, here.state, given) in cache.states
+        def in_cache(reply: Reply, here: Turn = here, question: Question = question) -> bool:
+            return cache.state(_key_after(here.key, Answer(question, reply))) is not None
 
-        reply = yield Step(question, so_far, left, knows)
-        given = replies_in(question, reply)
-        turn = _turn_after(approach, turn, given, ordinal)
-        ordinal += len(given)
-        left -= sum(not isinstance(one.question, Statement) for one in given)
+        received = yield Step(question, so_far, left, in_cache)
+        answers = answers_in(question, received)
+        turn = _turn_after(approach, turn, answers, ordinal)
+        ordinal += len(answers)
+        left -= sum(answer.was_asked for answer in answers)
     if isinstance(turn.next, Recommendation):
         return replace(turn.next, complete=False)
     return approach.recommend(turn.state, Reason.TOO_MANY, complete=False)
@@ -208,130 +178,218 @@ def elicit(approach: Approach) -> Strategy:
 
 def _first_turn(approach: Approach) -> Turn:
     key = hashlib.sha256(repr(approach.identity).encode()).digest()
-    found: Turn | None = approach.certifier.cache.states.get(key)
-    return found or _decided(approach, key, approach.begin())
+    turn: Turn | None = approach.certifier.cache.state(key)
+    return turn or _decide(approach, key, approach.begin())
 
 
-def _turn_after(approach: Approach, turn: Turn, replies: Sequence[ForeignAnswer], ordinal: int) -> Turn:
-    """Return what follows replies, the first of which has the number after ``ordinal``; from the cache if it is there."""
+def _turn_after(approach: Approach, turn: Turn, answers: Sequence[Answer], ordinal: int) -> Turn:
+    """Return what follows answers, the first of which has the number after ``ordinal``; from the cache if it is there."""
     key, state = turn.key, turn.state
-    for number, given in enumerate(replies, start=ordinal + 1):
-        key = _key_after(key, state, given)
-        found: Turn | None = approach.certifier.cache.states.get(key)
-        state = _state_after(approach, state, given, number) if found is None else found.state
-    return _decided(approach, key, state) if found is None else found
+    known: Turn | None = None
+    for number, answer in enumerate(answers, start=ordinal + 1):
+        key = _key_after(key, answer)
+        known = approach.certifier.cache.state(key)
+        state = _state_after(approach, state, replace(answer, number=number)) if known is None else known.state
+    return _decide(approach, key, state) if known is None else known
 
 
-def _state_after(approach: Approach, state: State, given: ForeignAnswer, ordinal: int) -> State:
-    """Return the state after a reply."""
-    if not given.own:
-        state = replace(state, foreign=state.foreign | {given.question.key})
-    if given.reply is None:
-        return replace(state, unanswered=state.unanswered | {members(given.question)})
-    return approach.learn(replace(state, answers=(*state.answers, Answered(given.question, given.reply, ordinal))))
+def _state_after(approach: Approach, state: State, answer: Answer) -> State:
+    """Return the state after an answer."""
+    if answer.reply == SKIP:
+        return replace(state, skipped=state.skipped | {answer.asked.members}) if answer.asked else state
+    return approach.learn(replace(state, evidence=state.evidence.update(answer)))
 
 
-def _decided(approach: Approach, key: bytes, state: State) -> Turn:
-    """Return the state with the next question, or with the recommendation if nothing is left to ask; and keep it."""
+def _decide(approach: Approach, key: bytes, state: State) -> Turn:
+    """Return the state with the next question, or with the recommendation if nothing is left to ask; and cache it."""
     reason = approach.reason_to_stop(state)
     question = approach.choose(state) if reason is None else None
+    if question is None:
+        question = _pair_to_confirm(approach, state, stopping=reason is not None)
     if question is None:
         reason = reason or Reason.NOTHING_TO_ASK
         turn = Turn(key, state, approach.recommend(state, reason, complete=True))
     else:
         turn = Turn(key, state, question)
-    approach.certifier.cache.states.keep(key, turn)
+    approach.certifier.cache.put_state(key, turn)
     return turn
 
 
-def _key_after(key: bytes, state: State, given: ForeignAnswer) -> bytes:
-    """Return what tells the state after this reply, to the state of this key, from all others."""
-    question, reply = given.question, plain(given.reply)
-    said = b"skip" if reply is None else (reply.value if isinstance(reply, Answer) else repr(reply.tiers)).encode()
-    said += (strength_of(given.reply) or "").encode()
-    foreign = not given.own or question.key in state.foreign
-    return hashlib.sha256(key + question.key + said + (b"/foreign" if foreign else b"")).digest()
+def _pair_to_confirm(approach: Approach, state: State, stopping: bool) -> Question | None:
+    """Return what to ask before stopping, because the respondent chose another option over the one that the model favours.
+
+    That is the pair of the two, but not more than twice, and not twice in a row: there is another question in between, if
+    there is one.
+    """
+    objection, asked = state.objection, state.asked
+    if objection is None or objection.confirmed:
+        return None
+    options = state.candidates.options
+    pair = Question((options[objection.favourite], options[objection.chosen]))
+    before = [question for question in asked if question.is_pair and question.members == pair.members]
+    if pair.members in state.skipped or len(before) > 1:
+        return None
+    if not before:
+        return pair
+    if asked[-1] is before[-1]:
+        return approach.choose(state) if stopping and not state.cone.empty else None
+    return before[0].rotated(1)
+
+
+def _key_after(key: bytes, answer: Answer) -> bytes:
+    """Return what tells the state after this answer, to the state of this key, from all others."""
+    origin = b"/elsewhere" if answer.elsewhere else b"/observed" if answer.observed else b""
+    return hashlib.sha256(key + answer.question.key + repr(answer.reply).encode() + origin).digest()
 
 
 # --- what both approaches do ------------------------------------------------------------------------------------------
 
-Pick = Callable[[Belief, Candidates], int]
-
 
 def first_state(
-    problem: Problem, certifier: Certifier, belief: Belief, pick: Pick | None = None, look_up: int = FRESH
+    problem: Problem, certifier: Certifier, posterior: Posterior, *, expected: bool = False, look_up: int = FRESH
 ) -> State:
-    """Return the state before any reply: everybody is possible."""
-    spanner = bases_of(problem).spanner().alternatives
-    candidates = Candidates.none(certifier.objectives, certifier.relevant).with_found(spanner)
-    everything = ConsistentSet.everything(certifier.d, RAY_LIMIT)
-    candidates = certifier.look_up(candidates, belief, look_up)
-    certificate, candidates = certify(certifier, belief, everything, candidates, pick)
-    return State((), frozenset(), frozenset(), candidates, belief, everything, certificate)
+    """Return the state before any answer: everybody is possible."""
+    spanner = bases_of(problem).spanner().options
+    candidates = Candidates.none(certifier.objectives, certifier.relevant).add(spanner)
+    candidates = certifier.look_up(candidates, posterior, look_up)
+    cone = Cone.orthant(certifier.d, 1.0, limit=RAY_LIMIT)
+    certify = certify_expected if expected else certify_worst_case
+    certificate, candidates, criterion = certify(certifier, posterior, cone, candidates)
+    evidence = Evidence.none(certifier.relevant)
+    return State(evidence, frozenset(), candidates, posterior, cone, certificate, criterion)
 
 
-def certify(
-    certifier: Certifier, belief: Belief, consistent: ConsistentSet, candidates: Candidates, pick: Pick | None = None
-) -> tuple[Certificate, Candidates]:
-    """Return the certificate, and the candidates with the optima of all rays and of some particles."""
-    candidates = certifier.look_up(candidates, belief, FRESH)
-    chosen = None if pick is None else partial(pick, belief)
-    return certifier.certify(consistent.rays, candidates, chosen)
+def certify_worst_case(
+    certifier: Certifier, posterior: Posterior, cone: Cone, candidates: Candidates
+) -> tuple[Certificate, Candidates, None]:
+    """Return the certificate of the candidate of least worst-case regret.
+
+    The candidates come back with the optima of all rays and of some samples.
+    """
+    candidates = certifier.look_up(candidates, posterior, FRESH)
+    return *certifier.certify(cone.rays, candidates), None
+
+
+def certify_expected(
+    certifier: Certifier, posterior: Posterior, cone: Cone, candidates: Candidates
+) -> tuple[Certificate, Candidates, Criterion]:
+    """Return the certificate of the option of least expected regret, the candidates, and the criterion.
+
+    Expected regret is linear in an option's gains, so the option that minimises it is the optimum for some weights.
+    """
+    candidates = certifier.look_up(candidates, posterior, FRESH)
+    best = worths(posterior.weights, candidates.gains).max(axis=1)
+    criterion = Criterion(certifier.directions(posterior.weights), best)
+    candidates = candidates.add(certifier.cache.best(criterion.mean_weights[None, :]))
+    worth = worths(candidates.values, criterion.mean_weights[None, :])[:, 0]
+    number = int(np.round(worth, SAME_DIGITS).argmax())
+    return *certifier.certify(cone.rays, candidates, number), criterion
 
 
 def recommendation(
-    problem: Problem,
-    certifier: Certifier,
-    state: State,
-    belief: Belief,
-    target: float,
-    reason: Reason,
-    complete: bool,
+    problem: Problem, certifier: Certifier, state: State, target: float, reason: Reason, complete: bool,
     sure: float = VERY_LIKELY,
-) -> Recommendation:
-    """Return what is recommended in a state, and what is known of it; what is likely is said from ``belief``.
+) -> Recommendation:  # fmt: skip
+    """Return the recommendation in a state, and what is known of it.
 
-    What ``sure`` of the belief agrees on is called very likely.
+    What ``sure`` of the posterior agrees on is called very likely. If the respondent chose another option over the one that
+    the model favours, and the choice stands, that option is recommended.
     """
-    certificate, candidates, empty = state.certificate, state.candidates, state.consistent.empty
-    mine = belief.regrets(candidates, certifier.slack)[:, certificate.number]
-    likely = float(mine.mean())
-    importance = np.zeros((certifier.objectives, 2))
-    least, most = certificate.rays.min(axis=0), certificate.rays.max(axis=0)
-    importance[certifier.relevant] = np.stack([least, most], axis=1)
-    little, much = OPEN_IMPORTANCE
-    unknown = (importance[:, 0] < little) & (importance[:, 1] > much) & (certificate.bound <= target)
-    unknown[np.setdiff1d(np.arange(certifier.objectives), certifier.relevant)] = True
-    return Recommendation(
-        candidates.alternatives[certificate.number],
+    objection = state.objection
+    state = respect_choice(state, complete)
+    certificate, candidates, empty = state.certificate, state.candidates, state.cone.empty
+    options = candidates.options
+    regrets = state.posterior.regrets(candidates.gains, certifier.slack)[:, certificate.number]
+    likely = float(regrets.mean())
+    shares = certificate.rays @ pieces_of(problem)[certifier.relevant]
+    made = Recommendation(
+        options[certificate.number],
         certifier.directions(_estimate(state)[None, :])[0],
         len(state.answers),
         reason,
         complete=complete and not empty,
         regret_bound=None if empty else certificate.bound,
         likely_regret=likely,
-        likely_worst=max(float(np.quantile(mine, sure)), likely),  # a few large regrets can make the mean larger
-        importance=importance,
-        unidentified=tuple(o.name for o, not_known in zip(problem.objectives, unknown, strict=True) if not_known),
+        likely_worst=max(float(np.quantile(regrets, sure)), likely),  # a few large regrets can make the mean larger
+        importance_if_right=None if empty else np.stack([shares.min(axis=0), shares.max(axis=0)], axis=1),
         runner_up=_runner_up(state),
         target=target,
+        criterion=state.criterion,
     )
+    if objection is None:
+        return made
+    if certificate.number == objection.chosen:
+        favourite = options[objection.favourite]
+        return replace(made, model_choice=favourite, runner_up=favourite)
+    return replace(made, contested_by=options[objection.chosen], runner_up=options[objection.chosen])
 
 
-def _estimate(state: State) -> Vector:
-    """Return the weights of a person who fits the trusted answers: so they lie in the band that is stated."""
-    trusted = np.isin(state.owners, sorted(state.consistent.trusted))
-    belief = state.belief
-    fits = consistent(belief.weights, belief.precision, state.differences[trusted], state.kinds[trusted]).all(axis=1)
-    result: Vector = (belief.weights[fits] if fits.any() else state.certificate.rays).mean(axis=0)
+def respect_choice(state: State, complete: bool) -> State:
+    """Return the state in which the option that the respondent chose over the model's favourite is recommended, if any.
+
+    The choice stands if it was confirmed, or if the pair was asked and cannot be asked again.
+    """
+    objection = state.objection
+    if objection is None:
+        return state
+    both = frozenset(identity(state.candidates.options[i]) for i in (objection.favourite, objection.chosen))
+    if objection.confirmed or (complete and state.choices.as_pair.get(both, 0)):
+        return replace(state, certificate=state.certificate.recommending(objection.chosen, state.candidates))
+    return state
+
+
+def credible_importance(problem: Problem, certifier: Certifier, state: State) -> Matrix:
+    """Return the interval [k, 2] in which the importance of each original objective very likely is.
+
+    What the respondent stated about importance itself is taken as it is: it was not a slip.
+    """
+    tail, posterior = (1 - CREDIBLE) / 2, state.posterior
+    stated = [i for i, answer in enumerate(state.answers) if answer.statement and answer.statement.about_weights]
+    meant = posterior.consistent(*state.evidence.of(stated)).all(axis=1)
+    fitting = posterior.weights[meant] if meant.sum() >= FEWEST else posterior.weights
+    shares = fitting @ pieces_of(problem)[certifier.relevant]
+    result: Matrix = np.quantile(shares, [tail, 1 - tail], axis=0).T
     return result
 
 
-def _runner_up(state: State) -> Alternative | None:
-    """Return the candidate of least expected regret that is another plan than the recommended one, not nearly the same."""
+def with_importance(
+    problem: Problem, certifier: Certifier, made: Recommendation, importance: Matrix | None
+) -> Recommendation:
+    """Return the recommendation with the intervals that are stated, and the objectives whose interval need not be smaller.
+
+    Of these the answers prove that the recommendation is within the target, and so it is where the objective's share is
+    anywhere in its interval and the others keep their estimated proportions, as on a slider. The shares for which that holds
+    are an interval: the best gain is convex in the share, that of the recommendation linear. So both ends are enough.
+    """
+    pieces, target = pieces_of(problem), made.target or 0.0
+    relevant: NDArray[np.bool_] = np.asarray(pieces[certifier.relevant].sum(axis=0) > 0)
+    unidentified: NDArray[np.bool_] = ~relevant
+    if importance is not None and made.regret_bound is not None and made.regret_bound <= target:
+        little, much = OPEN_IMPORTANCE
+        for j in np.flatnonzero(relevant & (importance[:, 0] < little) & (importance[:, 1] > much)):
+            ends = np.floor(100 * importance[j, 0]) / 100, np.ceil(100 * importance[j, 1]) / 100  # as they are worded
+            rows = with_share(made.weights, pieces[:, j], np.clip(ends, 0.0, 1.0))
+            best = np.array([option.value for option in certifier.cache.best(rows)])
+            most = np.einsum("nk,nk->n", rows, best) + certifier.slack
+            unidentified[j] = (1 - rows @ made.option.value / most).max() <= target
+    names = (o.name for o in getattr(problem, "original", problem).objectives)
+    unidentified_names = tuple(name for name, is_open in zip(names, unidentified.tolist(), strict=True) if is_open)
+    return replace(made, importance=importance, unidentified=unidentified_names)
+
+
+def _estimate(state: State) -> Vector:
+    """Return weights that fit the trusted answers, so that the estimate lies within the stated intervals."""
+    posterior = state.posterior
+    fits = posterior.consistent(*state.evidence.of(state.cone.labels)).all(axis=1)
+    result: Vector = (posterior.weights[fits] if fits.any() else state.certificate.rays).mean(axis=0)
+    return result
+
+
+def _runner_up(state: State) -> Option | None:
+    """Return the candidate of least expected regret that is another option than the recommended one, not nearly the same."""
     gains, mine = state.candidates.gains, state.certificate.number
     others = np.flatnonzero(np.abs(gains - gains[mine]).max(axis=1) >= DIFFERENT)
     if not len(others):
         return None
-    mean = state.belief.regrets(state.candidates)[:, others].mean(axis=0)
-    return state.candidates.alternatives[int(others[mean.argmin()])]
+    mean = state.posterior.regrets(gains)[:, others].mean(axis=0)
+    return state.candidates.options[int(others[mean.argmin()])]

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from tradeoff.errors import ArgumentError
 from tradeoff.problem import Problem
-from tradeoff.strategies._careful import careful
-from tradeoff.strategies._certified import certified
-from tradeoff.strategies._paper import paper, prepare_bases
-from tradeoff.strategies.base import Strategy
+from tradeoff.strategies.careful import careful
+from tradeoff.strategies.certified import certified
+from tradeoff.strategies.paper import paper, prepare_bases
+from tradeoff.strategies.step import Strategy
 
 GROUP = "tradeoff.strategies"
 
@@ -30,9 +30,8 @@ class StrategySpec:
 
     - ``make(problem, **options)`` returns the generator.
     - ``seeded``: it takes a ``seed``; studies and the command line give it theirs.
-    - ``accepts_foreign_answers``: it can be sent a ``ForeignAnswer``, so that logs of older versions can be resumed.
-    - ``menus``: it takes ``questions``, and can ask about more than two alternatives at once.
-    - ``strengths``: it takes ``strengths``, and learns from "a lot" and "a little" better.
+    - ``accepts_observations``: it can be sent answers that it did not ask for, and statements.
+    - ``menus``: it takes ``questions``, and can ask about more than two options at once.
     - ``skip_implied(options)``: whether questions whose answer follows from earlier ones are left out by default.
     - ``fewer(options)``: an option, such as "basis=spanner", with which it asks fewer questions than with these; or "".
     - ``prepare(problem, options)`` works out what all people who are asked about the problem share.
@@ -40,9 +39,8 @@ class StrategySpec:
 
     make: Callable[..., Strategy]
     seeded: bool = False
-    accepts_foreign_answers: bool = False
+    accepts_observations: bool = False
     menus: bool = False
-    strengths: bool = False
     skip_implied: Callable[[Options], bool] = lambda options: False
     fewer: Callable[[Options], str] = lambda options: ""
     prepare: Callable[[Problem, Options], None] = lambda problem, options: None
@@ -52,8 +50,8 @@ class StrategySpec:
 AnyStrategy: TypeAlias = str | StrategySpec | Callable[..., Strategy]
 
 BUILT_IN: dict[str, StrategySpec] = {
-    "careful": StrategySpec(careful, seeded=True, accepts_foreign_answers=True, menus=True, strengths=True),
-    "certified": StrategySpec(certified, seeded=True, accepts_foreign_answers=True, menus=True),
+    "careful": StrategySpec(careful, seeded=True, accepts_observations=True, menus=True),
+    "certified": StrategySpec(certified, seeded=True, accepts_observations=True, menus=True),
     # The paper's own basis asks what the pseudo-code asks; a spanner has no pseudo-code to be true to.
     "paper": StrategySpec(
         paper,

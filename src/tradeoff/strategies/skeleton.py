@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import TradeoffError
-from tradeoff.kernels.facets import close
+from tradeoff.model import Matrix, Vector
+from tradeoff.numerics import worths
 
 __all__ = ["RAY_LIMIT", "TOUCH", "Skeleton", "TooManyRays", "distinct"]
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int32]
+Table = NDArray[np.int32]
 
 # The one tolerance. Half-spaces are scaled so that the largest |a @ z| over the whole cross-section is 0.5 to 1: it is
 # relative to what a half-space can tell apart. Rays carry errors of 1e-16 to 1e-15 after 40 cuts: a thousand times that
@@ -43,8 +42,8 @@ class Skeleton:
     """The rays of a simple polytope, the half-spaces tight at each, and its neighbours opposite to them."""
 
     rays: Matrix  # [n, m]
-    tight: Indices  # [n, m-1] rows of Cone.half_spaces
-    neighbours: Indices  # [n, m-1]; leaving tight[i, j] leads to neighbours[i, j]
+    tight: Table  # [n, m-1] rows of Cone.half_spaces
+    neighbours: Table  # [n, m-1]; leaving tight[i, j] leads to neighbours[i, j]
     above: Vector | None = None  # [n]: what a convex function is at most at each ray; new rays interpolate it
 
     @staticmethod
@@ -70,7 +69,7 @@ class Skeleton:
         """Return the skeleton of the part where ``row @ z >= 0``; ``index`` is the name of the new half-space."""
         if not len(self.rays):
             return self
-        height = self.rays @ row
+        height = worths(self.rays, row[None])[:, 0]
         if np.minimum.reduce(height) >= -TOUCH:
             return self
         if np.maximum.reduce(height) <= TOUCH:
@@ -100,23 +99,74 @@ class Skeleton:
 
     def _separate(self, height: Vector, gone: NDArray[np.bool_], index: int, limit: int) -> Skeleton | None:
         """Return the skeleton without the rays ``gone``, closed by a new facet, or None where that is inconsistent."""
-        total, inside, outside, tight, neighbours = close(self.tight, self.neighbours, gone, index, limit)
+        stay = np.flatnonzero(~gone)
+        crossing = gone[self.neighbours[stay]]  # edges from a ray that stays to one that is gone
+        total = len(stay) + int(np.count_nonzero(crossing))
         if total > limit:
             raise TooManyRays(f"the consistent set has {total:,} extreme rays, more than {limit:,}")
-        if total < 0:
+        row, left = np.nonzero(crossing)
+        inside = stay[row]
+        outside = self.neighbours[inside, left]
+        new = np.arange(len(stay), total, dtype=np.int32)
+        renumbered = np.cumsum(~gone, dtype=np.int32) - 1
+        tight = self.tight[inside]
+        tight[np.arange(len(new)), left] = index
+        between = _facet(tight, left, new)
+        if between is None:
             return None
+        between[np.arange(len(new)), left] = renumbered[inside]
+        around = renumbered[self.neighbours[stay]]
+        around[row, left] = new
         # A new ray for every crossed edge. As a combination of the edge's ends it satisfies what both satisfy to a
         # rounding, however thin the cone. The clip is for ends that lie on the cut.
-        height_inside = height[inside]
-        share = height_inside / (height_inside - height[outside])
+        share = height[inside] / (height[inside] - height[outside])
         share = np.minimum(np.maximum(share, 0.0), 1.0)[:, None]
-        new = (1.0 - share) * self.rays.take(inside, axis=0) + share * self.rays.take(outside, axis=0)
-        new /= np.add.reduce(new[:, :-1], axis=1, keepdims=True)
+        rays = (1.0 - share) * self.rays[inside] + share * self.rays[outside]
+        rays /= np.add.reduce(rays[:, :-1], axis=1, keepdims=True)
         above = self.above
         if above is not None:
-            between = (1.0 - share[:, 0]) * above[inside] + share[:, 0] * above[outside]
-            above = np.concatenate([above[~gone], between])
-        return Skeleton(np.concatenate([self.rays[~gone], new]), tight, neighbours, above)
+            interpolated = (1.0 - share[:, 0]) * above[inside] + share[:, 0] * above[outside]
+            above = np.concatenate([above[stay], interpolated])
+        return Skeleton(
+            np.concatenate([self.rays[stay], rays]),
+            np.concatenate([self.tight[stay], tight]),
+            np.concatenate([around, between]),
+            above,
+        )
+
+
+def _facet(tight: Table, left: NDArray[np.intp], names: Table) -> Table | None:
+    """Return which rays of a new facet are next to each other, [n, m-1]; None if it is no polytope.
+
+    Two of them are neighbours if their edges lie on a common face of dimension two. Such a face is the set of the edge's tight
+    half-spaces less one, recognised by the exclusive or of a random word per half-space. Every edge of the facet has two ends.
+    ``left`` is the column of the new half-space in each row.
+    """
+    count, width = tight.shape
+    words = _words(tight)
+    places = np.arange(count)
+    words[places, left] = 0
+    keys = np.bitwise_xor.reduce(words, axis=1)[:, None] ^ words
+    others = np.ones((count, width), dtype=bool)
+    others[places, left] = False
+    row, column = np.nonzero(others)
+    order = np.argsort(keys[row, column], kind="stable")
+    row, column = row[order], column[order]
+    key = keys[row, column]
+    if len(key) % 2 or (key[::2] != key[1::2]).any() or (key[1:-1:2] == key[2::2]).any():
+        return None
+    neighbours = np.empty((count, width), dtype=np.int32)
+    neighbours[row[::2], column[::2]] = names[row[1::2]]
+    neighbours[row[1::2], column[1::2]] = names[row[::2]]
+    return neighbours
+
+
+def _words(numbers: Table) -> NDArray[np.uint64]:
+    """Return a well-mixed 64-bit word for each number, always the same (splitmix64)."""
+    x = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 @cache
@@ -132,7 +182,7 @@ def distinct(rays: Matrix) -> Matrix:
     if len(rays) < 2:
         return rays.copy()
     # Coincident rays are next to each other along any line.
-    along = rays @ _line(rays.shape[1])
+    along = worths(rays, _line(rays.shape[1])[None])[:, 0]
     order = np.argsort(along, kind="stable")
     along = along[order]
     near = np.flatnonzero(along[1:] - along[:-1] <= SAME * rays.shape[1])

@@ -18,11 +18,12 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Answer, Matrix, Question, Recommendation, Vector
+from tradeoff.evidence import Answer, half_spaces
+from tradeoff.model import EQUAL, FIRST, SECOND, SKIP, Matrix, Option, Question, Recommendation, Reply, Vector
 from tradeoff.problem import Problem, dilute
-from tradeoff.strategies.base import Reply, Step, Strategy
 from tradeoff.strategies.basis import Basis, bases_of
-from tradeoff.strategies.polytope import Cone, half_spaces
+from tradeoff.strategies.cone import Cone
+from tradeoff.strategies.step import Received, Step, Strategy
 
 # A ratio is known well enough when its interval is this narrow, even if "about equal" was never said.
 RESOLUTION = 1e-6
@@ -42,7 +43,7 @@ def paper(
     """Return the paper's strategy, ready to be asked.
 
     ``theorem=1`` solves for the weights from all ratios; ``theorem=2`` first asks how precise the person is, and drops
-    the ratios of directions in which no alternative differs by more than the delta of Theorem 2. ``literal`` asks for
+    the ratios of directions in which no option differs by more than the delta of Theorem 2. ``literal`` asks for
     the dropped ratios as well, as the paper's Algorithm 2 does.
     """
     if basis not in ("paper", "spanner"):
@@ -68,7 +69,7 @@ def prepare_bases(problem: Problem, options: Mapping[str, Any]) -> None:
         bases.spanner()
 
 
-Asking = Generator[Step, Reply, None]
+Asking = Generator[Step, Received, None]
 
 # Where in the interval a search asks: in the middle as in Algorithm 2, and beside it after a question was skipped.
 FRACTIONS = (1 / 2, 1 / 3, 2 / 3)
@@ -84,7 +85,7 @@ class _Elicitation:
         self.literal = literal
         self.bases = bases_of(problem)
         self.k = len(problem.objectives)
-        self.order: list[Alternative] = []  # the basis, benchmark first
+        self.order: list[Option] = []  # the basis, benchmark first
         self.components: Vector = np.zeros(0)
         self.ratios: list[float | None] = []  # alpha-hat_1, ...; None where too many questions were skipped
         self.precision: float | None = None  # eta: the person's eps relative to the benchmark's worth
@@ -93,14 +94,14 @@ class _Elicitation:
         self.distinguished = False
         self.finished = False  # whether all ratios that the estimate needs are known
         self.later = 0  # questions that can come after the running stage
-        self.answers: list[tuple[Question, Answer]] = []
+        self.answers: list[Answer] = []
         self._cone = Cone.orthant(len(self.bases.relevant), 1.0, limit=RAY_LIMIT)
 
     def run(self) -> Strategy:
         """Ask everything and return the personalised policy."""
         per_ratio = self.most_halvings(self.largest_ratio)
         precision = self.most_halvings(1.0) if self.theorem == 2 else 0
-        members = self.k if self.kind == "paper" else len(self.bases.spanner().alternatives)
+        members = self.k if self.kind == "paper" else len(self.bases.spanner().options)
         self.later = precision + (members - 1) * per_ratio
         if self.kind == "paper":
             yield from self.choose_benchmark()
@@ -120,7 +121,7 @@ class _Elicitation:
                 complete=False,
             )
         if not self.distinguished:
-            return self.recommend("all alternatives were about equal to you; this one is as good as any", complete=True)
+            return self.recommend("all options were about equal to you; this one is as good as any", complete=True)
         return self.recommend("everything this strategy needs to know was asked", complete=True)
 
     # --- Algorithm 1 --------------------------------------------------------------------------------------------------
@@ -129,35 +130,29 @@ class _Elicitation:
         """Find pi_1, the best of the single-objective optima to this person (Algorithm 1, lines 1-5)."""
         champion, *others = self.bases.relevant
         for position, j in enumerate(others):
-            question = Question(self.bases.optima[champion], self.bases.optima[j])
-            match (yield from self.put(question, len(others) - position - 1)):
-                case Answer.SECOND:
-                    champion = j
-                case None:
-                    self.unranked = True
-                case Answer.FIRST | Answer.SAME:
-                    pass
-        found = self.bases.paper(champion)
-        self.order, self.components = list(found.alternatives), found.components
+            question = Question((self.bases.optima[champion], self.bases.optima[j]))
+            reply = yield from self.put(question, len(others) - position - 1)
+            if reply == SECOND:
+                champion = j
+            self.unranked |= reply == SKIP
+        basis = self.bases.paper(champion)
+        self.order, self.components = list(basis.options), basis.components
 
     def choose_spanner_benchmark(self) -> Asking:
         """Find S_1, the winner of a tournament among the spanner; members that tie with it have ratio 1."""
-        found: Basis = self.bases.spanner()
-        members = list(found.alternatives)
+        basis: Basis = self.bases.spanner()
+        members = list(basis.options)
         champion, ties = 0, set[int]()
         for j in range(1, len(members)):
-            match (yield from self.put(Question(members[champion], members[j]), len(members) - j - 1)):
-                case Answer.SECOND:
-                    champion, ties = j, set()
-                case Answer.SAME:
-                    ties.add(j)
-                case None:
-                    self.unranked = True
-                case Answer.FIRST:
-                    pass
+            reply = yield from self.put(Question((members[champion], members[j])), len(members) - j - 1)
+            if reply == SECOND:
+                champion, ties = j, set()
+            elif reply == EQUAL:
+                ties.add(j)
+            self.unranked |= reply == SKIP
         rest = [j for j in range(len(members)) if j != champion]
         self.order = [members[champion], *(members[j] for j in rest)]
-        self.components = np.append(found.components[champion], found.components[rest])
+        self.components = np.append(basis.components[champion], basis.components[rest])
         self.ties = {position for position, j in enumerate(rest) if j in ties}
 
     # --- Algorithm 2 --------------------------------------------------------------------------------------------------
@@ -173,27 +168,27 @@ class _Elicitation:
                 self.later -= most
                 yield from self.binary_search(self.order[i + 1], most)
 
-    def binary_search(self, other: Alternative, most: int) -> Asking:
-        """Find alpha-hat_i by comparing with lotteries between an alternative and nothing."""
+    def binary_search(self, other: Option, most: int) -> Asking:
+        """Find alpha-hat_i by comparing with lotteries between an option and nothing."""
         benchmark = self.order[0]
         low, high = 0.0, self.largest_ratio  # l and h
         skipped = 0
         for left in reversed(range(most)):  # skipped questions count, so that no search takes longer than announced
             ratio = low + FRACTIONS[skipped] * (high - low)  # alpha-hat_i
             if ratio > 1:
-                question = Question(benchmark, dilute(other, 1 / ratio))
-                too_high, too_low = Answer.FIRST, Answer.SECOND
+                question = Question((benchmark, dilute(other, 1 / ratio)))
+                too_high, too_low = FIRST, SECOND
             else:
-                question = Question(other, dilute(benchmark, ratio))
-                too_high, too_low = Answer.SECOND, Answer.FIRST
+                question = Question((other, dilute(benchmark, ratio)))
+                too_high, too_low = SECOND, FIRST
             reply = yield from self.put(question, left)
-            if reply is Answer.SAME:
+            if reply == EQUAL:
                 self.ratios.append(ratio)
                 return
-            skipped = skipped + 1 if reply is None else 0
-            if reply is too_high:
+            skipped = skipped + 1 if reply == SKIP else 0
+            if reply == too_high:
                 high = ratio
-            elif reply is too_low:
+            elif reply == too_low:
                 low = ratio
             if skipped == len(FRACTIONS) or high - low <= self.resolution:
                 break
@@ -220,15 +215,12 @@ class _Elicitation:
         skipped = 0
         for left in reversed(range(self.most_halvings(1.0))):
             share = low + FRACTIONS[skipped] * (high - low)
-            reply = yield from self.put(Question(benchmark, dilute(benchmark, 1 - share)), left)
-            skipped = skipped + 1 if reply is None else 0
-            match reply:
-                case Answer.SAME:
-                    low = share
-                case Answer.FIRST | Answer.SECOND:
-                    high = share
-                case None:  # says nothing about what is noticed
-                    pass
+            reply = yield from self.put(Question((benchmark, dilute(benchmark, 1 - share))), left)
+            skipped = skipped + 1 if reply == SKIP else 0
+            if reply == EQUAL:
+                low = share
+            elif reply in (FIRST, SECOND):  # a skip says nothing about what is noticed
+                high = share
             # Known to within a factor of 2, and delta has only its cube root; or nothing more will be said.
             if high - low <= max(low, self.resolution) or skipped == len(FRACTIONS):
                 break
@@ -246,16 +238,17 @@ class _Elicitation:
 
     # --- the estimate -------------------------------------------------------------------------------------------------
 
-    def put(self, question: Question, more: int) -> Generator[Step, Reply, Reply]:
+    def put(self, question: Question, more: int) -> Generator[Step, Received, Reply]:
         """Ask a question after which at most ``more`` of its stage can come, and return the reply."""
         reply = yield Step(
             question,
             lambda: self.recommend("stopped before everything was asked", complete=False),
             1 + more + self.later,
         )
-        if isinstance(reply, Answer):
-            self.distinguished |= reply is not Answer.SAME
-            self.answers.append((question, reply))
+        assert isinstance(reply, Reply)  # this strategy accepts no observations
+        if reply != SKIP:
+            self.distinguished |= reply != EQUAL
+            self.answers.append(Answer(question, reply))
         return reply
 
     def rows(self) -> tuple[Matrix, Vector]:
@@ -284,9 +277,9 @@ class _Elicitation:
         So half-done searches count with the interval they have reached, and so does the tournament.
         """
         relevant = list(self.bases.relevant)
-        for question, answer in self.answers[len(self._cone.labels) :]:
-            rows = half_spaces(question.difference[relevant], answer.sign)
-            self._cone = self._cone.add(rows, len(self._cone.labels))
+        for answer in self.answers[len(self._cone.labels) :]:
+            differences, outcomes = answer.certain_terms()
+            self._cone = self._cone.add(half_spaces(differences[:, relevant], outcomes), len(self._cone.labels))
         inside = self._cone.interior
         return None if inside is None else self._on_relevant(inside[:-1])
 
@@ -297,7 +290,7 @@ class _Elicitation:
         return result
 
     def recommend(self, reason: str, *, complete: bool) -> Recommendation:
-        """Return the best alternative for the estimated weights."""
+        """Return the best option for the estimated weights."""
         weights = self.weights()
         (best,) = self.problem.best(weights[None, :])
         total = np.abs(weights).sum()

@@ -7,35 +7,35 @@ without. And no type is taken to be narrower than a few dozen people could show.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp, polygamma
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, Occasion, comparisons, share_of_each
-from tradeoff.model import Matrix, Vector
+from tradeoff.evidence import Answer, Evidence
+from tradeoff.model import SKIP, Matrix, Vector
 from tradeoff.problem import Problem
 from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.sampling import PEOPLE, Dirichlets, posterior_particles
+from tradeoff.strategies.sampler import PEOPLE, SMALLEST, DirichletMixture, sample_prior, update_samples
 
 # A share and a Dirichlet parameter per objective, for each part of a mixture: plain numbers, as a log's header holds them.
 Prior: TypeAlias = tuple[tuple[float, tuple[float, ...]], ...]
-# An answered question as ``Interview.answers`` has it: its number, what was asked, and the reply (None: skipped).
-Record: TypeAlias = tuple[int, Occasion, AnyAnswer | None]
 
 MOST_TYPES = 4
+MOST_PARTS = 50  # of a prior that is given: every part costs time with every answer
+CONCENTRATIONS = (0.01, 10_000.0)  # of a prior that is given: beyond these, weights are 0 or 1, or known to a hundredth
 OUTSIDERS = 0.15  # of the next people at least are supposed to be like nobody before
 UNSEEN = 3  # people like nobody before, who are imagined beside those who were asked
 NARROWEST = 50.0  # the largest sum of a part's parameters: a type whose weights vary by about a tenth
-PEOPLE_PARTICLES = 300
+RESPONDENT_SAMPLES = 300
 ROUNDS = 60  # of EM
 DIGITS = 4  # to which parameters are written down: more would be noise
 
 
-def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, seed: int = 0) -> Prior:
+def learn_prior(problem: Problem, interviews: Iterable[Sequence[Answer]], *, seed: int = 0) -> Prior:
     """Return what earlier interviews about a problem tell of the next person, for ``careful``'s option ``prior``.
 
     ``interviews`` are the ``answers`` of each. The result is made of plain numbers: it can be written down, and an
@@ -50,49 +50,61 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Record]], *, see
     relevant = list(bases_of(problem).relevant)
     d = len(relevant)
     clouds: list[Matrix] = []
-    for number, records in enumerate(interviews):
-        said = [(question, *comparisons(question, reply)) for _, question, reply in records if reply is not None]
-        if not said:
-            continue
-        differences = np.concatenate([one for _, one, _ in said])[:, relevant]
-        kinds = np.concatenate([one for _, _, one in said])
-        shares = np.concatenate([np.full(len(one), share_of_each(question, len(one))) for question, _, one in said])
-        rng = np.random.default_rng([seed, number])
-        replies = np.repeat(np.arange(len(said)), [len(one) for _, _, one in said])
-        found = posterior_particles(
-            differences, kinds, PEOPLE_PARTICLES, rng, answering=PEOPLE, shares=shares, replies=replies
-        )
-        clouds.append(np.log(found.weights))
-    mixture = _fitted(np.array(clouds), d, seed) if clouds else Dirichlets.usual(d)
+    default = DirichletMixture.default(d)
+    for number, answers in enumerate(interviews):
+        evidence = Evidence.none(np.array(relevant))
+        for answer in answers:
+            evidence = evidence if answer.reply == SKIP else evidence.update(answer)
+        if evidence.answers:
+            rng = np.random.default_rng([seed, number])
+            samples = sample_prior(RESPONDENT_SAMPLES, PEOPLE, default, rng)
+            samples = update_samples(samples, evidence, 0, RESPONDENT_SAMPLES, PEOPLE, default, rng)
+            clouds.append(np.log(np.maximum(samples.weights, SMALLEST)))
+    mixture = _fitted(np.array(clouds), d, seed) if clouds else default
     everything = np.ones((len(mixture.shares), len(problem.objectives)))
     everything[:, relevant] = mixture.parameters
     rows = zip(np.round(mixture.shares, 9), np.round(everything, DIGITS), strict=True)
     return tuple((float(share), tuple(row.tolist())) for share, row in rows)
 
 
-def dirichlets_of(prior: Any, problem: Problem) -> Dirichlets | None:
-    """Return a prior, as it was given or read from a log, for the objectives that can be changed; None for the usual."""
+def mixture_of(prior: Any, problem: Problem) -> DirichletMixture | None:
+    """Return a prior, as it was given or read from a log, for the objectives that can be changed; None for the usual.
+
+    At least ``OUTSIDERS`` of it is the usual prior, as in a learned one: nobody is impossible.
+    """
     if prior is None:
         return None
     k, relevant = len(problem.objectives), list(bases_of(problem).relevant)
     try:
-        parts = [(float(share), [float(number) for number in row]) for share, row in prior]
-    except (TypeError, ValueError):
+        few = len(prior) <= MOST_PARTS and all(len(row) == k for _, row in prior)
+        parts = [(float(share), [float(number) for number in row]) for share, row in prior] if few else []
+    except (TypeError, ValueError, OverflowError):
         parts = []
-    good = all(0 < share <= 1 and len(row) == k and all(isfinite(x) and x > 0 for x in row) for share, row in parts)
+    low, high = CONCENTRATIONS
+    good = all(0 < share <= 1 and all(low <= x <= high for x in row) for share, row in parts)
     if not parts or not good or abs(sum(share for share, _ in parts) - 1) > 1e-6:
         raise ArgumentError(
-            f"a prior is a list of parts, each a share and {k} positive numbers, one per objective, with shares that sum to 1, "
-            f"as learn_prior returns it; {prior!r:.120} was given"
+            f"a prior is a list of at most {MOST_PARTS} parts, each a share and {k} numbers from {low:g} to {high:,g}, one per "
+            f"objective, with shares that sum to 1, as learn_prior returns it; {reprlib.repr(prior)} was given"
         )
-    shares, rows = zip(*parts, strict=True)
-    return Dirichlets(tuple(shares), tuple(tuple(row[j] for j in relevant) for row in rows))
+    rows = [tuple(row[j] for j in relevant) for _, row in parts]
+    return _with_outsiders(DirichletMixture(tuple(share for share, _ in parts), tuple(rows)))
 
 
-def _fitted(logs: Matrix, d: int, seed: int) -> Dirichlets:
+def _with_outsiders(given: DirichletMixture) -> DirichletMixture:
+    """Return the mixture as it is if enough of it is the usual prior, and with the usual prior added otherwise."""
+    usual = DirichletMixture.default(len(given.parameters[0]))
+    found = [sum(s for s, row in zip(*given, strict=True) if row == part) for part in usual.parameters]
+    if all(has >= OUTSIDERS * share - 1e-6 for has, share in zip(found, usual.shares, strict=True)):
+        return given
+    shares = [(1 - OUTSIDERS) * share for share in given.shares] + [OUTSIDERS * share for share in usual.shares]
+    return DirichletMixture(tuple(shares), given.parameters + usual.parameters)
+
+
+def _fitted(logs: Matrix, d: int, seed: int) -> DirichletMixture:
     """Return the mixture that fits clouds of particles [people, particles, d], given as logarithms, best for their number."""
     people = len(logs)
-    usual = Dirichlets.usual(d)
+    usual = DirichletMixture.default(d)
     before = _densities(logs, np.array(usual.parameters)) + np.log(usual.shares)
     particle = -logsumexp(before, axis=-1)  # a particle was drawn with the usual prior, which EM takes out again
     best, best_score = usual, -np.inf
@@ -107,8 +119,8 @@ def _fitted(logs: Matrix, d: int, seed: int) -> Dirichlets:
 
 
 def _expectation_maximisation(
-    logs: Matrix, particle: Matrix, types: int, usual: Dirichlets, rng: np.random.Generator
-) -> tuple[Dirichlets, float]:
+    logs: Matrix, particle: Matrix, types: int, usual: DirichletMixture, rng: np.random.Generator
+) -> tuple[DirichletMixture, float]:
     """Return a mixture of so many types and the usual prior, and the logarithm of how likely all answers are with it."""
     people = len(logs)
     outsiders = max(OUTSIDERS, UNSEEN / (people + UNSEEN))
@@ -128,7 +140,7 @@ def _expectation_maximisation(
             _dirichlet(mean, start) if n > 0.5 else start for mean, start, n in zip(means, parameters, count, strict=True)
         ])  # fmt: skip
     everything = (*shares, *(share * outsiders for share in usual.shares))
-    return Dirichlets(everything, (*map(tuple, parameters.tolist()), *usual.parameters)), likelihood
+    return DirichletMixture(everything, (*map(tuple, parameters.tolist()), *usual.parameters)), likelihood
 
 
 def _densities(logs: Matrix, parameters: Matrix) -> Matrix:
