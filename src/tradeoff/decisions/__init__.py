@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tradeoff.decisions.groups import Choice, Group, group
+from tradeoff.decisions.group import Choice, Group, group
 from tradeoff.decisions.preferences import Preferences
-from tradeoff.decisions.ranked import Ranked, Ranking, ranking
-from tradeoff.decisions.rivals import Rival, find_alternative, why_not
+from tradeoff.decisions.ranking import Ranked, Ranking, ranking
+from tradeoff.decisions.what_if import Change, what_if
+from tradeoff.decisions.why_not import Rival, find_option, why_not
 
 __all__ = [
-    "Choice", "Group", "Preferences", "Ranked", "Ranking", "Rival", "find_alternative", "group", "ranking", "why_not",
+    "Change", "Choice", "Group", "Preferences", "Ranked", "Ranking", "Rival", "find_option", "group", "ranking", "what_if",
+    "why_not",
 ]  # fmt: skip

@@ -14,13 +14,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.decisions.programs import least
+from tradeoff.decisions.linear_program import minimise
+from tradeoff.evidence import EXCEEDS, NOT_WORSE, PREFERRED, SAME, Answer, half_spaces
 from tradeoff.interview import Interview
-from tradeoff.menus import NOT_WORSE, PREFERRED, SAME, comparisons
-from tradeoff.model import Indices, Matrix
+from tradeoff.model import SKIP, Indices, Matrix
 from tradeoff.problem import Problem
-from tradeoff.running import Record
-from tradeoff.strategies.polytope import Cone, TooManyRays, half_spaces
+from tradeoff.strategies.cone import Cone
 
 # Number in the log, and what the answer says: differences of gains [q, d], and how each comparison came out.
 Answers = tuple[tuple[int, Matrix, NDArray[np.int64]], ...]
@@ -51,25 +50,38 @@ class Preferences:
     def of(cls, interview: Interview) -> Preferences:
         """Return the preferences that fit the trusted answers of an interview."""
         recommendation = interview.recommendation
-        return cls.given(interview.problem, interview.answers, recommendation.doubtful)
+        set_aside = (*recommendation.doubtful, *recommendation.unexplained)
+        return cls.given(interview.problem, interview.answers, set_aside)
 
     @classmethod
-    def given(cls, problem: Problem, answers: Sequence[Record], doubtful: Sequence[int] = ()) -> Preferences:
+    def given(cls, problem: Problem, answers: Sequence[Answer], doubtful: Sequence[int] = ()) -> Preferences:
         """Return the preferences that fit these answers without the doubtful ones.
 
-        Where the others contradict each other, a smallest set of them that does is set aside as well, until some fit.
+        Best and worst of a menu are taken to differ noticeably, as in the posterior. Where that contradicts other answers, the
+        menus among them are read as in a certificate. If answers contradict each other even so, all of an irreducible set of
+        them are set aside, because any of them may be the wrong one.
         """
         matters = getattr(problem, "matters", None)
         relevant = np.arange(len(problem.objectives)) if matters is None else np.flatnonzero(np.asarray(matters))
-        said = [(number, *comparisons(question, answer)) for number, question, answer in answers if answer is not None]
-        labelled = tuple((number, differences[:, relevant], kinds) for number, differences, kinds in said)
-        aside = {int(number) for number in doubtful}
+        aside, cautious = {int(number) for number in doubtful}, set[int]()
         while True:
-            trusted = tuple(one for one in labelled if one[0] not in aside)
-            conflict = _cone(trusted, len(relevant)).irreducible_conflict()
+            trusted = tuple(
+                (answer.number, differences[:, relevant], outcomes)
+                for answer in answers
+                if answer.reply != SKIP and answer.number not in aside
+                for differences, outcomes in [
+                    answer.certain_terms() if answer.number in cautious else answer.likelihood_terms()
+                ]
+            )
+            conflict = set(_cone(trusted, len(relevant)).irreducible_conflict()) if len(relevant) else set()
             if not conflict:
                 return cls(len(problem.objectives), relevant, trusted, tuple(sorted(aside)))
-            aside |= set(conflict)  # type: ignore[arg-type]
+            menus = {
+                number for number, _, outcomes in trusted if number in conflict and NOT_WORSE in outcomes
+            } - cautious
+            cautious |= menus
+            if not menus:
+                aside |= conflict
 
     @property
     def d(self) -> int:
@@ -79,13 +91,13 @@ class Preferences:
     @cached_property
     def half_spaces(self) -> Matrix:
         """The rows a with ``a @ w >= 0`` for all rows exactly where the weights >= 0 on the relevant objectives fit."""
-        differences = np.vstack([np.zeros((0, self.d)), *(one[1] for one in self.answers)])
-        kinds = np.concatenate([np.zeros(0, dtype=np.int64), *(one[2] for one in self.answers)])
-        strict = (kinds[:, None] * differences)[np.abs(kinds) == PREFERRED]
-        same, placed = differences[kinds == SAME], differences[kinds == NOT_WORSE]
+        differences = np.vstack([np.zeros((0, self.d)), *(differences for _, differences, _ in self.answers)])
+        outcomes = np.concatenate([np.zeros(0, dtype=np.int64), *(outcomes for _, _, outcomes in self.answers)])
+        noticed, stated = differences[outcomes == PREFERRED], differences[outcomes == EXCEEDS]
+        same, placed = differences[outcomes == SAME], differences[outcomes == NOT_WORSE]
         unnoticed = np.vstack([same, -same, placed])  # with what was noticed added, each is at least 0
-        rows = [noticed + unnoticed for noticed in strict]
-        return np.vstack([np.eye(self.d), strict, *rows])
+        rows = [difference + unnoticed for difference in noticed]
+        return np.vstack([np.eye(self.d), stated, noticed, *rows])
 
     def fit(self, weights: Matrix) -> NDArray[np.bool_]:
         """Return which rows of weights on all objectives fit the answers."""
@@ -113,8 +125,8 @@ class Preferences:
         steps to anywhere on a random line through it, which leaves the uniform distribution as it is. The directions are
         those in which the set is wide, so that it may be narrow in others.
         """
-        if self.d == 1:
-            return self.on_all(np.ones((count, 1)))
+        if self.d < 2:
+            return self.on_all(np.ones((count, self.d)))
         if self.d > 2 and not self.answers:
             return self.on_all(_over_all(self.d, count, seed))
         if self.d == 2:
@@ -159,18 +171,16 @@ class Preferences:
         answered = self.half_spaces[self.d :]
         found = []
         for direction in directions:
-            done = least(direction, answered, np.zeros(len(answered)), self.d)
+            done = minimise(direction, answered, np.zeros(len(answered)), self.d)
             assert done is not None  # the set is not empty, and bounded
             found.append(done.x)
         return np.array(found)
 
     def _known_corners(self) -> Matrix:
         """Return all corners of the set, perhaps with other points of it; none where they are too many, or not accurate."""
-        try:
-            weights = _cone(self.answers, self.d).rays[:, :-1]
-        except TooManyRays:
-            return np.zeros((0, self.d))
-        accurate = bool(np.all(weights @ self.half_spaces.T >= -ACCURATE))
+        cone = _cone(self.answers, self.d)
+        weights = cone.rays[:, :-1]
+        accurate = cone.complete and bool(np.all(weights @ self.half_spaces.T >= -ACCURATE))
         return weights if accurate else np.zeros((0, self.d))
 
 
@@ -193,6 +203,4 @@ def _root(covariance: Matrix) -> Matrix:
 def _cone(answers: Answers, d: int) -> Cone:
     """Return the cone of (weights, precision) that fit these answers."""
     cone = Cone.orthant(d, 1.0)
-    for number, differences, kinds in answers:
-        cone = cone.add(half_spaces(differences, kinds), number)
-    return cone
+    return cone.add_all((number, half_spaces(differences, outcomes)) for number, differences, outcomes in answers)

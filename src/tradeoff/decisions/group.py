@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
-from tradeoff.decisions.programs import least
+from tradeoff.decisions.linear_program import minimise
+from tradeoff.decisions.what_if import shares_of
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Matrix, Mixture, Vector
-from tradeoff.problem import Problem
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.sensitivity import shares_of
+from tradeoff.model import SKIP, Matrix, Mixture, Option, Vector
+from tradeoff.problem import Problem, items_of
 
 ROUNDING = 1e-9
 MOST_COLUMNS = 500  # plans that are added, at most, in the search for the fairest lot
+MOST_MENUS = 200_000  # that are compared with each other; beyond, one is improved plan by plan
 MOST_MIXED = 200  # mixed tastes for which the plans of a model are looked for, for a menu
 
 
@@ -29,7 +31,7 @@ MOST_MIXED = 200  # mixed tastes for which the plans of a model are looked for, 
 class Choice:
     """One or several plans, and what they come to for each person: a share of what their own best plan gains them."""
 
-    plans: tuple[Alternative, ...]
+    plans: tuple[Option, ...]
     shares: Vector  # of each person, with the plan that is best for them
     served: tuple[int, ...]  # which of the plans that is
 
@@ -53,7 +55,7 @@ class Group:
     weights: Matrix
 
     @cached_property
-    def own(self) -> tuple[Alternative, ...]:
+    def own(self) -> tuple[Option, ...]:
         """What would be best for each person alone."""
         return tuple(self.problem.best(self.weights))
 
@@ -67,7 +69,7 @@ class Group:
         result: Matrix = self.weights / worth[:, None]
         return result
 
-    def choice(self, *plans: Alternative) -> Choice:
+    def choice(self, *plans: Option) -> Choice:
         """Return what some plans come to for everybody, each taking the one that is best for them."""
         shares = self.tastes @ np.array([one.value for one in plans]).T
         served = shares.argmax(axis=1)
@@ -83,12 +85,13 @@ class Group:
 
         Of a catalogue it is one item, found by looking at all. Elsewhere it may be a lot, drawn once, as in ``by_lot``.
         """
-        if not isinstance(self.problem, Catalogue):
+        items = items_of(self.problem)
+        if items is None:
             return self.by_lot()
-        shares = self.problem.gains @ self.tastes.T
+        shares = items.gains @ self.tastes.T
         # Among equally fair ones the one that is best on average, so never a dominated one.
         order = np.lexsort((-shares.mean(axis=1), -np.round(shares.min(axis=1), 12)))
-        return self.choice(self.problem.alternative(int(order[0])))
+        return self.choice(items.option(int(order[0])))
 
     def by_lot(self) -> Choice:
         """Return the fairest lot among plans: a linear program over mixtures.
@@ -100,7 +103,7 @@ class Group:
         n = len(self.names)
         for _ in range(MOST_COLUMNS):
             shares = self.tastes @ np.array([one.value for one in plans]).T  # [people, plans]
-            done = least(
+            done = minimise(
                 np.r_[np.zeros(len(plans)), -1.0],
                 np.hstack([shares, -np.ones((n, 1))]),
                 np.zeros(n),
@@ -116,43 +119,65 @@ class Group:
         return self.choice(found)
 
     def menu(self, size: int) -> Choice:
-        """Return at most so many plans of which everybody takes one, so that whoever loses most loses least.
+        """Return at most so many plans of which everybody takes one, chosen by leximin.
 
-        It is exact for catalogues. Elsewhere it is the best menu of plans that are best for somebody or for some mixture
-        of tastes; what it says of everybody's share is exact all the same.
+        The person who keeps least keeps most; among such menus the next one keeps most, and so on, so that no other menu is
+        better for somebody and worse for nobody. It is exact for tables while there are few enough menus to compare.
+        Elsewhere it is the best menu of plans that are best for somebody or for some mixture of tastes; what it says of
+        everybody's share is exact all the same.
         """
         if size < 1:
             raise ArgumentError(f"a menu has at least one plan; {size!r} were asked for")
         offered, shares = self._offered
-        levels = np.unique(np.round(shares, 12))
-        low, high = 0, len(levels) - 1  # the least share at the lowest level is always reached
-        best = self._cover(offered, shares, float(levels[0]))
-        while low < high:
-            middle = (low + high + 1) // 2
-            found = self._cover(offered, shares, float(levels[middle]))
-            if found is not None and len(found) <= size:
-                low, best = middle, found
-            else:
-                high = middle - 1
-        assert best is not None
-        return self.choice(*(offered[i] for i in best[:size]))
+        return self.choice(*(offered[i] for i in self._leximin(shares, min(size, len(offered)))))
 
     def smallest_menu(self, regret: float) -> Choice:
         """Return the fewest plans with which everybody loses at most this part of what their own best plan gains them."""
         if not 0 <= regret < 1:
             raise ArgumentError(f"the regret is {regret!r}; it is a share, 0 or more and below 1")
         offered, shares = self._offered
-        found = self._cover(offered, shares, 1 - regret)
-        assert found is not None  # everybody's own best plan is offered
-        return self.choice(*(offered[i] for i in found))
+        fewest = self._cover(shares, 1 - regret)
+        assert fewest is not None  # everybody's own best plan is offered
+        return self.choice(*(offered[i] for i in self._leximin(shares, len(fewest))))
+
+    def _leximin(self, shares: Matrix, size: int) -> list[int]:
+        """Return the menu of this size whose sorted shares are lexicographically largest."""
+        if comb(shares.shape[1], size) <= MOST_MENUS:
+            menus = np.array(list(combinations(range(shares.shape[1]), size)))
+            best: list[int] = menus[_largest(shares[:, menus].max(axis=2))].tolist()
+            return best
+        menu = self._largest_least_share(shares, size)
+        while True:  # exchange one plan at a time while that is better
+            others = [i for i in range(shares.shape[1]) if i not in menu]
+            neighbours = np.array([menu] + [[*menu[:j], i, *menu[j + 1 :]] for j in range(size) for i in others])
+            best = neighbours[_largest(shares[:, neighbours].max(axis=2))].tolist()
+            if best == menu:
+                return menu
+            menu = best
+
+    def _largest_least_share(self, shares: Matrix, size: int) -> list[int]:
+        """Return a menu of this size with which the person who keeps least keeps most, by set covers of rising shares."""
+        levels = np.unique(np.round(shares, 12))
+        low, high = 0, len(levels) - 1  # the least share at the lowest level is always reached
+        menu = self._cover(shares, float(levels[0])) or [0]
+        while low < high:
+            middle = (low + high + 1) // 2
+            cover = self._cover(shares, float(levels[middle]))
+            if cover is not None and len(cover) <= size:
+                low, menu = middle, cover
+            else:
+                high = middle - 1
+        rest = [i for i in range(shares.shape[1]) if i not in menu]
+        return sorted(menu + rest[: size - len(menu)])
 
     @cached_property
-    def _offered(self) -> tuple[list[Alternative], Matrix]:
+    def _offered(self) -> tuple[list[Option], Matrix]:
         """Return the plans that a menu is made of, and everybody's share of each; what serves nobody best is left out."""
-        if isinstance(self.problem, Catalogue):
-            shares = self.tastes @ self.problem.gains.T
+        items = items_of(self.problem)
+        if items is not None:
+            shares = self.tastes @ items.gains.T
             kept = _useful(shares)
-            return [self.problem.alternative(int(i)) for i in kept], shares[:, kept]
+            return [items.option(int(i)) for i in kept], shares[:, kept]
         random = np.random.default_rng(0)
         mixed = random.dirichlet(np.full(len(self.names), 0.5), MOST_MIXED) @ self.tastes
         plans = [*self.own, *self.problem.best(mixed), *self.on_average().plans]
@@ -161,14 +186,14 @@ class Group:
         kept = _useful(shares)
         return [found[int(i)] for i in kept], shares[:, kept]
 
-    def _cover(self, offered: list[Alternative], shares: Matrix, wanted: float) -> list[int] | None:
-        """Return the fewest plans that give everybody at least this share; None if no plans do."""
+    def _cover(self, shares: Matrix, wanted: float) -> list[int] | None:
+        """Return the fewest plans that give everybody at least this share (set cover); None if no plans do."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         serves = (shares >= wanted - ROUNDING).astype(float)
         if not serves.any(axis=1).all():
             return None
-        count = len(offered)
+        count = shares.shape[1]
         done = milp(
             np.ones(count) - 1e-6 * shares.mean(axis=0) / count, integrality=np.ones(count, dtype=np.int64),
             bounds=Bounds(0, 1), constraints=LinearConstraint(serves, 1, np.inf),
@@ -197,19 +222,26 @@ def group(interviews: Sequence[Interview], names: Sequence[str] | None = None) -
     for name, one in zip(called, interviews, strict=True):
         if one.problem.fingerprint != problem.fingerprint:
             raise ArgumentError(f"the interview of {name} is about another problem than that of {called[0]}")
-        if not any(answer for _, _, answer in one.answers):
+        if all(answer.reply == SKIP for answer in one.answers):
             raise ArgumentError(f"{name} has answered nothing; leave {name} out")
     return Group(problem, called, np.array([shares_of(one.recommendation.weights) for one in interviews]))
 
 
-def _mixed(plans: Sequence[Alternative], parts: Vector) -> Alternative:
+def _mixed(plans: Sequence[Option], parts: Vector) -> Option:
     """Return a lot among plans; a single plan where that is all there is."""
     used = [i for i, part in enumerate(parts.tolist()) if part > ROUNDING]
     chances = parts[used] / parts[used].sum()
     if len(used) == 1:
         return plans[used[0]]
     value = chances @ np.array([plans[i].value for i in used])
-    return Alternative(value, Mixture(tuple(chances.tolist()), tuple(plans[i].plan for i in used)))
+    return Option(value, Mixture(tuple(chances.tolist()), tuple(plans[i].plan for i in used)))
+
+
+def _largest(shares: Matrix) -> int:
+    """Return the column of shares [people, menus] that is largest by leximin, and among equals on average."""
+    ascending = np.round(np.sort(shares, axis=0), 12)
+    order = np.lexsort((-shares.mean(axis=0), *(-ascending[::-1])))
+    return int(order[0])
 
 
 def _useful(shares: Matrix) -> Vector:

@@ -1,4 +1,4 @@
-"""The one form of linear program that decisions need: weights or chances that sum to 1, under conditions."""
+"""The form of linear program that decisions need: weights or probabilities that sum to 1, under conditions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Solution(NamedTuple):
     prices: Vector
 
 
-def least(cost: Vector, rows: Matrix, limits: Vector, sharing: int, *, free: int = 0) -> Solution | None:
+def minimise(cost: Vector, rows: Matrix, limits: Vector, sharing: int, *, free: int = 0) -> Solution | None:
     """Return the x with ``rows @ x >= limits`` of least ``cost @ x``; None if there is none.
 
     The first ``sharing`` numbers of x sum to 1. None is negative, except for the last ``free`` ones, which may be anything.
 
-    >>> least(np.array([2.0, 1.0]), np.array([[1.0, 0.0]]), np.array([0.25]), 2).x.tolist()
+    >>> minimise(np.array([2.0, 1.0]), np.array([[1.0, 0.0]]), np.array([0.25]), 2).x.tolist()
     [0.25, 0.75]
     """
     from scipy.optimize import linprog  # slow to import
