@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from tradeoff.kernels.arranged import Arrangement
 from tradeoff.kernels.jit import compiled
 from tradeoff.kernels.layers import (
     HELD,
@@ -114,7 +113,7 @@ def _filled(part: Array, lanes: int) -> Array:
 
 def backward(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, weights: Array, values: Array,
-    policy: Array, threads: int = 1, arranged: Arrangement | None = None,
+    policy: Array, threads: int = 1,
 ) -> None:  # fmt: skip
     """Replace `values` with the best values `policy.shape[0]` steps earlier, and write the actions that attain them.
 
@@ -125,12 +124,12 @@ def backward(
                                         that holds every index: nothing here notices one that does not fit
 
     B is arbitrary: it is split into chunks of 16 or 8, padded internally. Threads share the chunks, or the states of a
-    step. `arranged` (see `arrange`) saves work in a single solve on a ragged layer; it never changes the result.
+    step.
     """
     layer = (state_ptr, choice_ptr, target, prob, reward)
     states, count = values.shape
     if count == 1:
-        backward_one(*layer, weights[0], values[:, 0], policy, arranged, threads)
+        backward_one(*layer, weights[0], values[:, 0], policy, threads)
         return
     held = min(weights.shape[1], HELD)
 
@@ -242,7 +241,7 @@ def backward_lexicographic(
     layer = (state_ptr, choice_ptr, target, prob, reward)
     states, lanes = values.shape[0], 8
     second_reward = np.empty(choice_ptr.size - 1)
-    weigh(reward, second, np.empty(0, np.int32), second_reward, threads)
+    weigh(reward, second, second_reward, threads)
     kernel = _sweep_lexicographic(min(weights.shape[1], HELD), policy.itemsize)
     most = max(1, int(np.diff(state_ptr).max(initial=0)))
 

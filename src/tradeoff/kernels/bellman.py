@@ -1,4 +1,4 @@
-"""Finite-horizon dynamic programming over sparse layers: backward sweeps, forward pushes, single steps of a policy.
+"""Finite-horizon dynamic programming over sparse layers: backward sweeps, forward steps, single steps of a policy.
 
 A *layer* is one step of a decision process: five arrays, which are the first arguments of every function here:
 
@@ -21,21 +21,20 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tradeoff.kernels.arranged import Arrangement, arrange
 from tradeoff.kernels.batch import backward, backward_lexicographic
 from tradeoff.kernels.layers import Array
-from tradeoff.kernels.policy import evaluate_step, forward, occupancy_step, rollout_step
+from tradeoff.kernels.policy import Incoming, evaluate_step, forward, incoming, occupancy_step, rollout_step
 
 LayerArrays: TypeAlias = tuple[Array, Array, Array, Array, Array]  # the five above, in that order
 
 __all__ = [
-    "Arrangement",
+    "Incoming",
     "LayerArrays",
-    "arrange",
     "backward",
     "backward_lexicographic",
     "evaluate_step",
     "forward",
+    "incoming",
     "occupancy_step",
     "rollout_step",
 ]

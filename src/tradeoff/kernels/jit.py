@@ -8,30 +8,10 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from numba import njit, types
+from numba import njit
 
-float64: Any = types.float64
-int64: Any = types.int64
-Vector = types.Array(float64, 1, "C")
-Matrix = types.Array(float64, 2, "C")
-Indices = types.Array(int64, 1, "C")
-# Inputs may be read-only arrays; a compiled kernel that accepts those accepts writable ones too.
-FixedVector = types.Array(float64, 1, "C", readonly=True)
-FixedMatrix = types.Array(float64, 2, "C", readonly=True)
-
-Decorator = Callable[[Callable[..., Any]], Any]
 P = ParamSpec("P")
 R = TypeVar("R")
-
-# A kernel that Python calls is compiled for one signature, or loaded from the cache. Its helpers are compiled into it,
-# because a separate cache file for each would cost more to load than everything else. Helpers with a single caller are
-# inlined, which makes the first compilation a second faster.
-HELPER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-helper: Decorator = njit(**HELPER)
-inlined: Decorator = njit(inline="always")
-# So are small helpers of innermost loops, and those with very many arguments, which would take longer to pass than to use; but
-# by LLVM, after everything else.
-folded: Decorator = njit(forceinline=True, **HELPER)
 
 
 @cache

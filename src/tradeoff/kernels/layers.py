@@ -21,8 +21,6 @@ Array: TypeAlias = np.ndarray[Any, Any]
 THREAD_STATES = 10_000
 # The least number of values per thread in a step: with fewer, the threads would mostly wait for each other.
 THREAD_VALUES = 20_000
-# Threads take states in multiples of this, because an arranged layer is sorted within blocks of this size.
-PIECE = 512
 # The rewards of a step are added up over this many states at a time, and then those sums: many threads, or a card, can add
 # in the same order.
 SUM_STATES = 256
@@ -41,9 +39,8 @@ def taken(kind: Any, dimensions: int = 1) -> Any:
 
 
 IDS, LONGS, REALS = (given(kind) for kind in (types.int32, types.int64, types.float64))
-LONG_ROWS, REAL_ROWS = (given(kind, 2) for kind in (types.int64, types.float64))
 IDS_OUT, LONGS_OUT, REALS_OUT = (taken(kind) for kind in (types.int32, types.int64, types.float64))
-LONG_ROWS_OUT, REAL_ROWS_OUT = (taken(kind, 2) for kind in (types.int64, types.float64))
+REAL_ROWS, REAL_ROWS_OUT = given(types.float64, 2), taken(types.float64, 2)
 POINTERS = (IDS, LONGS)
 LAYER = (*POINTERS, IDS, REALS, REAL_ROWS)
 POLICY = {1: types.uint8, 2: types.uint16, 4: types.uint32}  # by size: the number of a choice within its state
@@ -89,26 +86,30 @@ def ranges(count: int, threads: int) -> list[tuple[int, int]]:
     return [(begin, min(count, begin + size)) for begin in range(0, count, size)]
 
 
+def pieces(states: int, count: int) -> list[tuple[int, int]]:
+    """Return (begin, end) of about `count` pieces of the states, whose sizes are multiples of SUM_STATES."""
+    size = -(-states // count // SUM_STATES) * SUM_STATES
+    return [(begin, min(states, begin + size)) for begin in range(0, states, size)]
+
+
 @cache
 def _weigher() -> Callable[..., Any]:
-    @compiled(types.void(REAL_ROWS, REALS, IDS, types.int64, types.int64, REALS_OUT))
-    def weigh_some(reward: Array, weights: Array, order: Array, begin: int, end: int, out: Array) -> None:
+    @compiled(types.void(REAL_ROWS, REALS, types.int64, types.int64, REALS_OUT))
+    def weigh_some(reward: Array, weights: Array, begin: int, end: int, out: Array) -> None:
         objectives = weights.shape[0]
-        permuted = order.shape[0] > 0
         for i in range(begin, end):
-            row = np.int64(at(order, i) if permuted else i) * objectives
             total = 0.0
             for j in range(objectives):
-                total = fma(at(reward, row + j), at(weights, j), total)
+                total = fma(at(reward, i * objectives + j), at(weights, j), total)
             out[i] = total
 
     return weigh_some
 
 
-def weigh(reward: Array, weights: Array, order: Array, out: Array, threads: int) -> None:
-    """Write the weighted reward of every choice, in the given order (empty: in the order of the layer)."""
+def weigh(reward: Array, weights: Array, out: Array, threads: int) -> None:
+    """Write the weighted reward of every choice."""
     kernel, vector = _weigher(), np.ascontiguousarray(weights)
-    spread(lambda begin, end: kernel(reward, vector, order, begin, end, out), ranges(len(out), threads), threads)
+    spread(lambda begin, end: kernel(reward, vector, begin, end, out), ranges(len(out), threads), threads)
 
 
 Values: TypeAlias = tuple[Array, ...]
@@ -130,14 +131,12 @@ def sweep_back(jobs: Sequence[tuple[Sweep, Values, Values]], policy: Array, thre
             lambda run, now, room: run(0, states, now, room, policy), jobs, threads if states >= THREAD_STATES else 1
         )
         return [room if steps % 2 else now for _, now, room in jobs]
-    pieces = min(4 * threads // len(jobs), states // PIECE)
-    size = -(-states // pieces // PIECE) * PIECE
-    ranges = [(begin, min(states, begin + size)) for begin in range(0, states, size)]
+    shared = pieces(states, 4 * threads // len(jobs))
     for step in range(steps - 1, -1, -1):
         written = policy[step : step + 1]
         spread(
             lambda run, now, room, begin, end, written=written: run(begin, end, now, room, written),
-            [(*job, *part) for job in jobs for part in ranges],
+            [(*job, *part) for job in jobs for part in shared],
             threads,
         )
         jobs = [(run, room, now) for run, now, room in jobs]

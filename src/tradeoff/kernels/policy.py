@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -12,6 +12,8 @@ from numba import types
 from tradeoff.kernels.jit import compiled, compiled_when_called
 from tradeoff.kernels.layers import (
     HELD,
+    IDS,
+    IDS_OUT,
     LAYER,
     LONGS,
     LONGS_OUT,
@@ -24,12 +26,12 @@ from tradeoff.kernels.layers import (
     THREAD_STATES,
     Array,
     given,
+    pieces,
     ranges,
     spread,
     taken,
 )
-from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, lane_fma, load, put, store
-from tradeoff.kernels.wide import forward_wide, wide_from
+from tradeoff.kernels.vector import at, broadcast, choose, fma, gather_fma, lane_fma, load, put, store
 
 # Forward pushes skip groups of this many neighbouring states (as a power of two) if none of them is reached.
 _GROUP_BITS = 4
@@ -118,15 +120,125 @@ def _push_columns(held: int, size: int) -> Callable[..., Any]:
     return push_columns
 
 
+class Incoming(NamedTuple):
+    """The branches of a layer sorted by target. An end leads to itself, because what arrives there stays there."""
+
+    ptr: Array  # int64[S + 1]: the branches into state s are ptr[s]:ptr[s + 1], in the order of the layer
+    source: Array  # int32: the state that each comes from
+    local: Array  # int32: the number of its choice among those of that state
+    prob: Array  # float64
+
+
+@compiled_when_called(types.void(*LAYER[:4], LONGS_OUT, IDS_OUT, IDS_OUT, REALS_OUT))
+def _sort_by_target(
+    state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, place: Array, source: Array, local: Array,
+    chances: Array,
+) -> None:  # fmt: skip
+    """Write every branch to the place of its target, which then moves on by one."""
+    for state in range(state_ptr.shape[0] - 1):
+        first, last = np.int64(at(state_ptr, state)), np.int64(at(state_ptr, state + 1))
+        if first == last:
+            there = place[state]
+            place[state] += 1
+            source[there], local[there], chances[there] = state, 0, 1.0
+        for choice in range(first, last):
+            for entry in range(at(choice_ptr, choice), at(choice_ptr, choice + 1)):
+                goal = np.int64(at(target, entry))
+                there = at(place, goal)
+                put(place, goal, there + 1)
+                source[there], local[there], chances[there] = state, choice - first, at(prob, entry)
+
+
+def incoming(state_ptr: Array, choice_ptr: Array, target: Array, prob: Array) -> Incoming:
+    """Return the branches of a layer sorted by target, for `forward`. It takes the time of some steps."""
+    counts = np.bincount(target, minlength=state_ptr.size - 1) + (np.diff(state_ptr) == 0)
+    ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    size = int(ptr[-1])
+    found = Incoming(ptr, np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
+    _sort_by_target(state_ptr, choice_ptr, target, prob, ptr[:-1].copy(), *found[1:])
+    return found
+
+
+@cache
+def _gather(held: int, size: int) -> Callable[..., Any]:
+    @compiled(
+        types.void(
+            LAYER[0], REAL_ROWS, LONGS, IDS, IDS, REALS, given(POLICY[size], 2), types.int64, types.int64, types.int64,
+            REALS, REALS_OUT, REAL_ROWS_OUT,
+        )
+    )  # fmt: skip
+    def gather(
+        state_ptr: Array, reward: Array, ptr: Array, source: Array, local: Array, prob: Array, policy: Array,
+        column: int, begin: int, end: int, now: Array, later: Array, earned: Array,
+    ) -> None:  # fmt: skip
+        """Add up what arrives in some states, in the order in which `push_columns` adds it, and what is earned there."""
+        objectives, columns = reward.shape[1], policy.shape[1]
+        for block in range(begin, end, SUM_STATES):
+            row = block // SUM_STATES * objectives
+            for i in range(objectives):
+                put(earned, row + i, 0.0)
+            total = broadcast(0.0, held)
+            for state in range(block, min(end, block + SUM_STATES)):
+                amount, first = at(now, state), np.int64(at(state_ptr, state))
+                if amount == 0.0 or first == np.int64(at(state_ptr, state + 1)):
+                    continue
+                choice = first + np.int64(at(policy, state * columns + column))
+                total = lane_fma(amount, load(reward, choice * objectives, held), total)
+                for i in range(held, objectives):
+                    put(earned, row + i, fma(amount, at(reward, choice * objectives + i), at(earned, row + i)))
+            store(earned, row, total)
+        for state in range(begin, end):
+            mass = 0.0
+            for entry in range(at(ptr, state), at(ptr, state + 1)):
+                origin = np.int64(at(source, entry))
+                chosen = np.int64(at(policy, origin * columns + column)) == np.int64(at(local, entry))
+                mass = choose(chosen, fma(at(now, origin), at(prob, entry), mass), mass)
+            put(later, state, mass)
+
+    return gather
+
+
+def _forward_wide(
+    state_ptr: Array, reward: Array, into: Incoming, policy: Array, column: int, first: int, occupancy: Array,
+    totals: Array, threads: int,
+) -> None:  # fmt: skip
+    """Follow a column of `policy` from step `first` on; the threads share the states of each step."""
+    states, objectives = occupancy.shape[0], reward.shape[1]
+    kernel = _gather(min(objectives, HELD), policy.itemsize)
+    earned = np.empty((-(-states // SUM_STATES), objectives))
+    now, later = occupancy[:, column].copy(), np.empty(states)
+    shared = pieces(states, 4 * threads)
+    for chosen in policy[first:]:
+        given = (state_ptr, reward, *into, chosen, column)
+        spread(
+            lambda begin, end, given=given, now=now, later=later: kernel(*given, begin, end, now, later, earned),
+            shared,
+            threads,
+        )
+        totals[column] += np.cumsum(earned, axis=0)[-1]  # in order, unlike a sum
+        now, later = later, now
+    occupancy[:, column] = now
+
+
+def _wide_from(choices: int, threads: int) -> int:
+    """Return how many states a policy must reach for a gather on several threads to be quicker than a push on one.
+
+    A push visits the branches of one choice of each state that is reached. A gather visits those of all choices of all
+    states, at half the cost of each, because it reads where a push adds to memory; and threads hinder each other.
+    """
+    return max(50_000, 3 * choices // (4 * threads))
+
+
 def forward(
     state_ptr: Array, choice_ptr: Array, target: Array, prob: Array, reward: Array, policy: Array, occupancy: Array,
-    totals: Array, threads: int = 1,
+    totals: Array, threads: int = 1, sorted_by_target: Callable[[], Incoming] | None = None,
 ) -> None:  # fmt: skip
     """Replace each column of `occupancy` with the distribution `policy.shape[0]` steps later, and add up the rewards.
 
-    policy     uint8|16|32[steps, S, B]   local index of the action, as `backward` writes it
-    occupancy  float64[S, B]              in: before the first step; out: after the last
-    totals     float64[B, k]              the expected reward of these steps is added
+    policy            uint8|16|32[steps, S, B]   local index of the action, as `backward` writes it
+    occupancy         float64[S, B]              in: before the first step; out: after the last
+    totals            float64[B, k]              the expected reward of these steps is added
+    sorted_by_target  returns `incoming` of the layer; only if it is given, several threads can follow one policy
 
     The cost is proportional to the number of states reached. Mass in a terminal state stays there and earns nothing.
     """
@@ -143,14 +255,14 @@ def forward(
         done: int = kernel(*layer, policy, column, used, wide, occupancy, totals, mass, marks, earned, part)
         return done
 
-    if 2 * count > threads:
+    if 2 * count > threads or sorted_by_target is None:
         share = -(-count // threads)
         spread(push, [(column, min(share, count - column)) for column in range(0, count, share)], threads)
         return
     for column in range(count):  # too few for the threads: they share the states of each
-        done = push(column, 1, wide_from(states, threads))
+        done = push(column, 1, _wide_from(choice_ptr.size - 1, threads))
         if done < len(policy):
-            forward_wide(*layer, policy, column, done, occupancy, totals, threads)
+            _forward_wide(state_ptr, reward, sorted_by_target(), policy, column, done, occupancy, totals, threads)
 
 
 @cache

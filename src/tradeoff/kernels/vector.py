@@ -27,10 +27,7 @@ __all__ = [
     "block_load",
     "broadcast",
     "choose",
-    "count_up",
-    "counted",
     "fma",
-    "gather_dot",
     "gather_fma",
     "greater",
     "lane_fma",
@@ -39,6 +36,7 @@ __all__ = [
     "prefetch",
     "put",
     "select",
+    "short_dot",
     "store",
     "store_narrow",
     "subtract",
@@ -309,24 +307,33 @@ def put(typing: Any, array: Any, index: Any, value: Any) -> tuple[Any, Callable[
 
 
 @_operation
-def gather_dot(
-    typing: Any, prob: Any, target: Any, values: Any, index: Any, count: Any, start: Any
+def short_dot(
+    typing: Any, prob: Any, target: Any, values: Any, index: Any, count: Any, lanes: Any, start: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """Return start plus the sum of prob[j] * values[target[j]] over the `count` entries from `index`, in that order."""
-    entries = _literal(count)
+    """Return start plus the sum of prob[j] * values[target[j]] over `count` entries from `index`, but at most `lanes`.
+
+    The sum is added up in that order, without a branch: entries from `count` on get the probability 0, which changes nothing
+    as long as values are finite. The arrays must have all `lanes` entries.
+    """
+    entries = _literal(lanes)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        total = arguments[5]
+        row = ir.VectorType(_DOUBLE, entries)
+        first = _pointer(context, builder, signature.args[0], arguments[0], arguments[3])
+        chances = builder.load(builder.bitcast(first, row.as_pointer()), align=8)
+        numbers = ir.Constant(ir.VectorType(_I64, entries), list(range(entries)))
+        counted = builder.icmp_signed("<", numbers, _splat(builder, arguments[4], entries))
+        chances = builder.select(counted, chances, ir.Constant(row, [0.0] * entries))
+        total = arguments[6]
         for i in range(entries):
             j = builder.add(arguments[3], ir.Constant(_I64, i))
-            chance = builder.load(_pointer(context, builder, signature.args[0], arguments[0], j))
             state = builder.load(_pointer(context, builder, signature.args[1], arguments[1], j))
             state = builder.sext(state, _I64)
             value = builder.load(_pointer(context, builder, signature.args[2], arguments[2], state))
-            total = _call_fma(builder, chance, value, total)
+            total = _call_fma(builder, builder.extract_element(chances, ir.Constant(_I32, i)), value, total)
         return total
 
-    return types.float64(prob, target, values, types.intp, count, types.float64), generate
+    return types.float64(prob, target, values, types.intp, types.int64, lanes, types.float64), generate
 
 
 @_operation
@@ -338,28 +345,3 @@ def choose(typing: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Callable[.
 
     kind = types.unliteral(x)  # type: ignore[no-untyped-call]
     return kind(types.boolean, kind, kind), generate
-
-
-@_operation
-def count_up(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Add 1 to an entry of an array that several threads count in, and return what it was.
-
-    What a thread wrote before, other threads see once they have seen the new count.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _pointer(context, builder, signature.args[0], *arguments)
-        return builder.atomic_rmw("add", address, ir.Constant(_I64, 1), "seq_cst")
-
-    return types.int64(array, types.intp), generate
-
-
-@_operation
-def counted(typing: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return an entry of an array that several threads count in."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _pointer(context, builder, signature.args[0], *arguments)
-        return builder.load_atomic(address, "seq_cst", align=8)
-
-    return types.int64(array, types.intp), generate

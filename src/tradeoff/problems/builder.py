@@ -22,7 +22,7 @@ from tradeoff.problems.building import (
     number_of,
     where_in,
 )
-from tradeoff.problems.layer import Int, Layer, Where, build_layer
+from tradeoff.problems.layer import SINGLE_TOLERANCE, SUM_TOLERANCE, Int, Layer, Where, build_layer
 from tradeoff.problems.solver import Solver
 
 Parts = dict[str, Any]  # layers, horizon, start, states, actions and objectives, as ``MDP`` takes them
@@ -92,7 +92,7 @@ class Builder:
                 f"the transitions have shape {dense.shape}; expected [states, actions, states] "
                 "or [steps, states, actions, states]"
             )
-        steps = dense_steps(dense)
+        steps = dense_steps(dense.astype(np.float32) if _is_single(transitions) else dense)
         return self._matrices(steps, rewards, available, rewards_on, timed=dense.ndim == 4)
 
     def sparse(
@@ -215,6 +215,7 @@ def layers_from_matrices(
         state = np.concatenate([m.row for m in matrices]).astype(np.int64)
         action = np.repeat(np.arange(len(matrices)), [m.nnz for m in matrices])
         target = np.concatenate([m.col for m in matrices]).astype(np.int64)
+        single = any(_is_single(m) for m in matrices)
         probability = np.concatenate([m.data for m in matrices]).astype(float)
         check_model_fits(
             len(states), len(states) * len(matrices), len(probability), rewards.shape[-1], horizon, layered
@@ -240,9 +241,15 @@ def layers_from_matrices(
                 renormalise=renormalise,
                 where=where,
                 objective_names=objective_names,
+                tolerance=SINGLE_TOLERANCE if single else SUM_TOLERANCE,
             )
         )
     return layers
+
+
+def _is_single(numbers: object) -> bool:
+    """Return whether an array or a sparse matrix has single precision."""
+    return getattr(numbers, "dtype", None) == np.float32
 
 
 def _at(table: NDArray[np.float64], state: Int, action: Int) -> Matrix:
@@ -263,7 +270,7 @@ def _check_available(allowed: NDArray[np.bool_], state: Int, action: Int, probab
         )
 
 
-def dense_steps(transitions: NDArray[np.float64]) -> list[list[Any]]:
+def dense_steps(transitions: NDArray[np.floating]) -> list[list[Any]]:
     """Return dense transitions [S, A, S] or [H, S, A, S] as sparse matrices by step and action."""
     from scipy import sparse
 

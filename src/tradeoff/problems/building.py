@@ -12,7 +12,16 @@ from tradeoff.errors import ProblemError
 from tradeoff.model import Vector
 from tradeoff.problem import check_distinct
 from tradeoff.problems.dynamics import Dynamics
-from tradeoff.problems.layer import Int, Layer, Where, build_layer, keep_states, reachable
+from tradeoff.problems.layer import (
+    SINGLE_TOLERANCE,
+    SUM_TOLERANCE,
+    Int,
+    Layer,
+    Where,
+    build_layer,
+    keep_states,
+    reachable,
+)
 from tradeoff.problems.ram import check_fits
 
 
@@ -79,7 +88,8 @@ def start_from(start: object, states: Sequence[str]) -> Vector:
     bad = np.flatnonzero(~np.isfinite(chances) | (chances < 0))
     if len(bad):
         raise ProblemError(f"the start probability of state {states[bad[0]]!r} is {chances[bad[0]]}; it must be >= 0")
-    if abs(chances.sum() - 1) > 1e-9:
+    tolerance = SINGLE_TOLERANCE if getattr(start, "dtype", None) == np.float32 else SUM_TOLERANCE
+    if abs(chances.sum() - 1) > tolerance:
         raise ProblemError(f"the start probabilities sum to {chances.sum():.9g}, not 1; check the start distribution")
     return chances / chances.sum() if abs(chances.sum() - 1) > 1e-12 else chances
 
@@ -133,7 +143,8 @@ def without_unreachable(dynamics: Dynamics) -> tuple[Dynamics, str]:
         return dynamics, ""
     kept, lost = np.flatnonzero(keep), np.flatnonzero(~keep)
     some = ", ".join(repr(states[int(i)]) for i in lost[:3]) + (", ..." if len(lost) > 3 else "")
-    note = f"{len(lost)} states cannot be reached from the start and were left out: {some}"
+    things, were = ("state", "was") if len(lost) == 1 else ("states", "were")
+    note = f"{len(lost)} {things} cannot be reached from the start and {were} left out: {some}"
     names: Sequence[str] = tuple(states[int(i)] for i in kept)
     if isinstance(states, Numbered):
         names = Numbered(states.numbers[kept])

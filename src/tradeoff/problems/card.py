@@ -20,7 +20,7 @@ def absent() -> str:
     try:
         import cupy
     except ImportError:
-        return "CuPy is not installed; install it with: pip install 'tradeoff[gpu]'"
+        return "CuPy is not installed; install it, in the folder of tradeoff, with: pip install '.[gpu]'"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -66,9 +66,7 @@ class Card:
         self._layers[layer] = cuda.card_layer(*layer_arrays(layer))
         return self._layers[layer]
 
-    def backward(
-        self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
-    ) -> None:
+    def backward(self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int) -> None:
         """Sweep backwards, in place."""
         there, asarray = self._layer(layer), self.arrays.asarray
         if rows.second is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -12,20 +12,43 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import (
-    Alternative,
     Details,
     Indices,
     Item,
     Matrix,
     Objective,
+    Option,
     Plan,
     Reference,
     Vector,
     frozen_array,
 )
-from tradeoff.problem import GainScale, check_distinct, fingerprint_of, objectives_from, unit_rows, weight_rows
+from tradeoff.problem import (
+    GainScale,
+    check_distinct,
+    fingerprint_of,
+    gains_at,
+    objectives_from,
+    unit_rows,
+    weight_rows,
+)
 from tradeoff.problems.choice import SingleChoice
+from tradeoff.problems.dominance import undominated
 from tradeoff.problems.selection import winners
+
+MOST_NAMED = 20  # items in a note
+
+
+def some(names: Iterable[str]) -> str:
+    """Return names for a note; of many, the first and how many more there are.
+
+    >>> some(["Alto", "Brio"])
+    "'Alto', 'Brio'"
+    """
+    every = list(names)
+    count = len(every) if len(every) <= MOST_NAMED + 1 else MOST_NAMED
+    shown = [repr(name if len(name) <= 60 else f"{name[:57]}...") for name in every[:count]]
+    return ", ".join([*shown, f"and {len(every) - count:,} more"] if count < len(every) else shown)
 
 
 class Catalogue(SingleChoice):
@@ -114,6 +137,18 @@ class Catalogue(SingleChoice):
             reference=self.reference, name=self.name, title=self.title, about=self.about, notes=self.notes,
         )  # fmt: skip
 
+    def without_beaten(self, advice: str = "") -> Catalogue:
+        """Return the catalogue without the items that another one beats; ``whole`` keeps them, and a note names them."""
+        kept = undominated(self.values, self.objectives)
+        if kept.all():
+            return self
+        made = self.subset(np.flatnonzero(kept))
+        made.whole = self
+        names = some(self.names[i] for i in np.flatnonzero(~kept).tolist())
+        why = "another one is at least as good in everything that is weighed and better in something"
+        made.notes = (*self.notes, f"left out, because {why}: {names}{advice}")
+        return made
+
     def __repr__(self) -> str:
         return f"<Catalogue {self.name!r}: {len(self.names)} items, {len(self.objectives)} objectives>"
 
@@ -138,7 +173,7 @@ class Catalogue(SingleChoice):
         """The number of items."""
         return {"items": len(self.names)}
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
+    def best(self, weights: ArrayLike) -> list[Option]:
         """Return the best item for each row of weights; the largest total gain breaks ties, so none is dominated."""
         rows = unit_rows(weight_rows(weights, self.objectives))
         return [self._item(i) for i in winners(rows, self.gains, self._totals).tolist()]
@@ -149,8 +184,8 @@ class Catalogue(SingleChoice):
         totals: Vector = self.gains.sum(axis=1)
         return totals
 
-    def alternative(self, item: int | str) -> Alternative:
-        """Return an item, given by number or name, as an alternative."""
+    def option(self, item: int | str) -> Option:
+        """Return an item, given by number or name, as an option."""
         if isinstance(item, str):
             if item not in self._numbers:
                 raise ArgumentError(f"there is no item {item!r} in the catalogue {self.name!r}")
@@ -158,15 +193,15 @@ class Catalogue(SingleChoice):
         self._check_number(item)
         return self._item(item)
 
-    def _item(self, number: int) -> Alternative:
-        """Return an item as an alternative, always the same object, since thousands of directions share a best item."""
+    def _item(self, number: int) -> Option:
+        """Return an item as an option, always the same object, since thousands of directions share a best item."""
         found = self._made.get(number)
         if found is None:
-            found = self._made[number] = Alternative(self.gains[number], Item(number, self.names[number]))
+            found = self._made[number] = Option(self.gains[number], Item(number, self.names[number]))
         return found
 
     @cached_property
-    def _made(self) -> dict[int, Alternative]:
+    def _made(self) -> dict[int, Option]:
         return {}
 
     def _check_number(self, item: int) -> None:
@@ -181,6 +216,15 @@ class Catalogue(SingleChoice):
         rows = zip(self.whole.names, self.whole.values.tolist(), strict=True)
         return {name: row for name, row in rows if name not in self._numbers}
 
+    def left_out(self, name: str) -> Option:
+        """Return an item of ``beaten`` as an option; its gains may be below 0."""
+        return Option(gains_at(self, np.asarray(self.beaten[name])), Item(-1, name))
+
+    @property
+    def items(self) -> Catalogue:
+        """The items that can be chosen."""
+        return self
+
     def details(self, plan: Plan) -> Details:
         """Return the labels of an item."""
         return Details(labels=self.labels_of(plan.name)) if isinstance(plan, Item) else Details()
@@ -194,12 +238,12 @@ class Catalogue(SingleChoice):
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
-    def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return, of the items that this alternative beats in every objective, the one with the median total gain."""
-        worse = np.all(self.gains <= alternative.value, axis=1) & np.any(self.gains < alternative.value, axis=1)
+    def worse_than(self, option: Option) -> Option | None:
+        """Return, of the items that this option beats in every objective, the one with the median total gain."""
+        worse = np.all(self.gains <= option.value, axis=1) & np.any(self.gains < option.value, axis=1)
         items = np.flatnonzero(worse)
         order = items[np.argsort(self._totals[items], kind="stable")]
-        return self.alternative(int(order[len(order) // 2])) if len(order) else None
+        return self.option(int(order[len(order) // 2])) if len(order) else None
 
     def outcome_of(self, item: Item) -> Vector:
         """Return the values of an item, in the person's units."""
@@ -209,4 +253,4 @@ class Catalogue(SingleChoice):
 
     def evaluate(self, plan: Plan | int | str) -> Vector:
         """Return the expected gains of an item (or its number or name), of the reference, or of a mixture of them."""
-        return self.alternative(plan).value if isinstance(plan, int | str) else super().evaluate(plan)
+        return self.option(plan).value if isinstance(plan, int | str) else super().evaluate(plan)

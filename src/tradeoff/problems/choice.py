@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Item, Lottery, Mixture, Nothing, Outcomes, Plan, Trajectory, Vector
+from tradeoff.model import Item, Lottery, Mixture, Nothing, Option, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problem import ScaledProblem
 from tradeoff.representation import mix, parts_of
 
@@ -44,15 +44,15 @@ class SingleChoice(ScaledProblem):
             case _:
                 raise ArgumentError(f"{self.name!r} has items, not policies; {plan!r} cannot be evaluated")
 
-    def show(self, alternative: Alternative) -> Lottery:
-        """Return an alternative in readable form: the item, or the items and the reference in a mixture."""
-        worth = self.evaluate(alternative.plan)
-        if np.abs(worth - alternative.value).max() > 1e-9:
+    def show(self, option: Option) -> Lottery:
+        """Return an option in readable form: the item, or the items and the reference in a mixture."""
+        worth = self.evaluate(option.plan)
+        if np.abs(worth - option.value).max() > 1e-9:
             raise ArgumentError(
-                f"the alternative's stated value is {alternative.value.tolist()}, but its plan is worth "
+                f"the option's stated value is {option.value.tolist()}, but its plan is worth "
                 f"{worth.tolist()}; was it made for another problem?"
             )
-        parts = parts_of(alternative.plan)
+        parts = parts_of(option.plan)
         mean = np.zeros(len(self.objectives))
         chances: dict[Plan, float] = {}
         for share, plan in parts:

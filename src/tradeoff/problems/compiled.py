@@ -36,10 +36,8 @@ class Device(Protocol):
     def memory(self, dynamics: Dynamics) -> int:
         """Return how many bytes the sweeps of a model may use."""
 
-    def backward(
-        self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
-    ) -> None:
-        """Sweep ``len(policy)`` steps of one layer backwards, in place; ``again``: the layer serves several steps."""
+    def backward(self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int) -> None:
+        """Sweep ``len(policy)`` steps of one layer backwards, in place."""
 
     def forward(self, layer: Layer, policy: Any, occupancy: Any, totals: Any, threads: int) -> None:
         """Follow the policies through ``len(policy)`` steps of one layer, in place."""
@@ -54,7 +52,7 @@ class Processor:
     arrays: Any = np
 
     def __init__(self) -> None:
-        self._arranged: WeakKeyDictionary[Layer, bellman.Arrangement | None] = WeakKeyDictionary()
+        self._incoming: WeakKeyDictionary[Layer, bellman.Incoming] = WeakKeyDictionary()
 
     def __reduce__(self) -> tuple[type[Processor], tuple[()]]:
         return Processor, ()
@@ -63,28 +61,27 @@ class Processor:
         """Return half of the available memory; the other half is for the model and its caller."""
         return memory_limit() // 2
 
-    def backward(
-        self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int, *, again: bool
-    ) -> None:
+    def backward(self, layer: Layer, rows: Rows, values: Any, seconds: Any, policy: Any, threads: int) -> None:
         """Sweep backwards, in place."""
         if rows.second is None:
-            arranged = self._arrangement(layer) if len(rows) == 1 and again else None
-            bellman.backward(*layer_arrays(layer), rows.raw, values, policy, threads=threads, arranged=arranged)
+            bellman.backward(*layer_arrays(layer), rows.raw, values, policy, threads=threads)
         else:
             second = (rows.second, rows.tolerance)
             bellman.backward_lexicographic(
                 *layer_arrays(layer), rows.raw, *second, values, seconds, policy, threads=threads
             )
 
-    def _arrangement(self, layer: Layer) -> bellman.Arrangement | None:
-        """Return the layer sorted for a single weight vector; it is kept, because single solves are frequent."""
-        if layer not in self._arranged:
-            self._arranged[layer] = bellman.arrange(*layer_arrays(layer)[:4])
-        return self._arranged[layer]
-
     def forward(self, layer: Layer, policy: Any, occupancy: Any, totals: Any, threads: int) -> None:
         """Follow the policies, in place."""
-        bellman.forward(*layer_arrays(layer), policy, occupancy, totals, threads=threads)
+
+        def incoming() -> bellman.Incoming:
+            if layer not in self._incoming:  # kept, because single solves are frequent
+                self._incoming[layer] = bellman.incoming(*layer_arrays(layer)[:4])
+            return self._incoming[layer]
+
+        # Sorting takes longer than a step on one thread, and more memory than the layer: not for a layer of one step.
+        again = incoming if len(policy) > 1 else None
+        bellman.forward(*layer_arrays(layer), policy, occupancy, totals, threads, again)
 
     def fetch(self, array: Any) -> Any:
         """Return the array itself."""
@@ -265,7 +262,7 @@ class _Sweep:
         for step in range(end - stride, begin - 1, -stride):
             policy = self.policy[step - begin : step - begin + stride]
             layer, threads = self.dynamics.layer(step), self.solver.threads
-            self.solver.device.backward(layer, self.rows, values, seconds, policy, threads, again=stride > 1)
+            self.solver.device.backward(layer, self.rows, values, seconds, policy, threads)
 
     def _policies(self) -> Iterator[tuple[int, int, Any]]:
         """Yield (begin, end, policies) of each segment in order; all but the first are computed again."""

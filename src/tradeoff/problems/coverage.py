@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.model import Alternative, Details, Lottery, Matrix, OptimalPolicy, Plan, Vector, frozen_array
-from tradeoff.problem import GainScale, ScaledProblem, fingerprint_of, unit_rows, weight_rows
+from tradeoff.model import Details, Lottery, Matrix, OptimalPolicy, Option, Plan, Vector, frozen_array
+from tradeoff.problem import GainScale, Items, ScaledProblem, fingerprint_of, pieces_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.selection import winners
@@ -97,15 +97,32 @@ class Coverage(ScaledProblem):
     def storable_model(self) -> MDP | Catalogue:
         """The model, if it can be written to a file."""
         if not isinstance(self.model, MDP | Catalogue) or not self.model.storable:
-            raise ProblemError(
-                f"the coverage of {self.name!r} cannot be written: its model exists only in this program"
-            )
+            raise ProblemError(f"the coverage of {self.name!r} cannot be written: {self.model.why_not_storable}")
         return self.model
 
     @property
     def gain_scale(self) -> GainScale:
         """The reference and the scale of each gain."""
         return self.model.gain_scale
+
+    @property
+    def items(self) -> Items | None:
+        """The items of the model; None if it has plans."""
+        return self.model.items
+
+    @property
+    def original(self) -> ScaledProblem:
+        """The coverage, or where its objectives are pieces of curves, the model without curves."""
+        return self if self.model.original is self.model else self.model.original
+
+    def as_read(self, option: Option) -> Option:
+        """Return an option as one of ``original``."""
+        return self.model.as_read(option)
+
+    @property
+    def pieces(self) -> Matrix:
+        """Which objective that people read each objective is a piece of."""
+        return pieces_of(self.model)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -129,11 +146,11 @@ class Coverage(ScaledProblem):
         self.model.threads = count
 
     @cached_property
-    def alternatives(self) -> tuple[Alternative, ...]:
+    def alternatives(self) -> tuple[Option, ...]:
         """The plans; an MDP's are solved for only when somebody looks at them."""
         weights, values = self.plans.weights, self.plans.values
         if self._by_weights:
-            return tuple(Alternative(v, OptimalPolicy(w)) for v, w in zip(values, weights, strict=True))
+            return tuple(Option(v, OptimalPolicy(w)) for v, w in zip(values, weights, strict=True))
         found = self.model.best(weights)
         if np.abs(np.array([a.value for a in found]) - values).max() > AGREE:
             raise ProblemError(
@@ -155,7 +172,7 @@ class Coverage(ScaledProblem):
     def _relevant(self) -> Vector:
         return np.array(self.matters, dtype=float)
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
+    def best(self, weights: ArrayLike) -> list[Option]:
         """Return the best of the plans for each row of weights; rows with weights below 0 are solved by the model."""
         rows = weight_rows(weights, self.objectives)
         negative = self.has_negative(rows)
@@ -169,13 +186,13 @@ class Coverage(ScaledProblem):
         found: NDArray[np.bool_] = np.any(rows * self._relevant < 0, axis=1)
         return found
 
-    def _solved(self, rows: Matrix) -> list[Alternative]:
+    def _solved(self, rows: Matrix) -> list[Option]:
         """Return the best plans for weights of any sign: those that were solved for beforehand, or the model's."""
         known = [self._signed.get(_key(row)) for row in rows]
-        missing = [i for i, alternative in enumerate(known) if alternative is None]
+        missing = [i for i, option in enumerate(known) if option is None]
         if missing:
-            for i, alternative in zip(missing, self.model.best(rows[missing]), strict=True):
-                known[i] = alternative
+            for i, option in zip(missing, self.model.best(rows[missing]), strict=True):
+                known[i] = option
         return known  # type: ignore[return-value]
 
     def looked_up(self, rows: Matrix) -> int:
@@ -184,11 +201,11 @@ class Coverage(ScaledProblem):
         return len(rows) - sum(_key(row) not in self._signed for row in below)
 
     @cached_property
-    def _signed(self) -> dict[bytes, Alternative]:
+    def _signed(self) -> dict[bytes, Option]:
         if self.signed is None or not self._by_weights:
             return {}
         pairs = zip(self.signed.weights, self.signed.values, strict=True)
-        return {_key(row): Alternative(value, OptimalPolicy(row)) for row, value in pairs}
+        return {_key(row): Option(value, OptimalPolicy(row)) for row, value in pairs}
 
     def limited(self, *limits: str) -> ScaledProblem:
         """Refuse: the plans are enough without the limits, not with them."""
@@ -196,9 +213,9 @@ class Coverage(ScaledProblem):
             f"{self.name!r} was compiled without {'; '.join(limits)!r}; compile the problem with the limits"
         )
 
-    def show(self, alternative: Alternative, **options: Any) -> Lottery:
-        """Return an alternative as the model shows it; its plan is solved for again if need be."""
-        shown: Lottery = self.model.show(alternative, **options)
+    def show(self, option: Option, **options: Any) -> Lottery:
+        """Return an option as the model shows it; its plan is solved for again if need be."""
+        shown: Lottery = self.model.show(option, **options)
         return shown
 
     def evaluate(self, plan: Plan) -> Vector:
@@ -217,9 +234,9 @@ class Coverage(ScaledProblem):
         """Return the texts to show beside the item of this name."""
         return self.model.labels_of(name)
 
-    def worse_than(self, alternative: Alternative) -> Alternative | None:
-        """Return a real alternative that this one clearly beats in everything, or None if none is known."""
-        return self.model.worse_than(alternative)
+    def worse_than(self, option: Option) -> Option | None:
+        """Return a real option that this one clearly beats in everything, or None if none is known."""
+        return self.model.worse_than(option)
 
 
 def _key(row: Vector) -> bytes:

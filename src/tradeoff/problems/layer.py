@@ -15,6 +15,8 @@ from tradeoff.model import Matrix, Vector
 
 # A sum of probabilities may differ from 1 by this much, as in tables with nine digits; they are then scaled to sum to 1.
 SUM_TOLERANCE = 1e-9
+# The same for probabilities of single precision (float32).
+SINGLE_TOLERANCE = 8 * float(np.finfo(np.float32).eps)
 # Below this, a sum differs from 1 by rounding only and is left alone, so that saving and loading changes nothing.
 SUM_ROUNDING = 1e-12
 
@@ -97,6 +99,7 @@ def build_layer(
     renormalise: bool,
     where: Where,
     objective_names: Sequence[str],
+    tolerance: float = SUM_TOLERANCE,
 ) -> Layer:
     """Check the branches and return their layer; branches keep their order within a choice.
 
@@ -111,7 +114,8 @@ def build_layer(
     begin = np.flatnonzero(first)
     choice_of_branch = np.cumsum(first) - 1
     totals = _sums(choice_of_branch, probability, len(begin))
-    probability = _normalised(probability, totals, choice_of_branch, state, action, begin, renormalise, where)
+    allowed = np.where(totals > 0, np.inf, -1.0) if renormalise else np.full(len(totals), tolerance)
+    probability = _normalised(probability, totals, choice_of_branch, state, action, begin, allowed, where)
 
     branch_reward: Matrix | None = None
     if callable(reward):
@@ -198,12 +202,11 @@ def _normalised(
     state: Int,
     action: Int,
     begin: Int,
-    renormalise: bool,
+    allowed: Vector,
     where: Where,
 ) -> Vector:
-    """Return the probabilities, scaled to sum to 1 for each choice; raise a ProblemError if a sum is too far from 1."""
+    """Return the probabilities, scaled to sum to 1 for each choice; raise a ProblemError if a sum differs by more."""
     missing = np.abs(totals - 1)
-    allowed = np.where(totals > 0, np.inf, -1.0) if renormalise else np.full(len(totals), SUM_TOLERANCE)
     bad = np.flatnonzero(missing > allowed)
     if len(bad):
         i = begin[bad[0]]

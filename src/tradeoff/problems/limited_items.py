@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.dominance import undominated
+from tradeoff.problems.catalogue import Catalogue, some
 from tradeoff.problems.limits import Limit, infeasible, parse
 
 
@@ -16,22 +15,17 @@ def limited(catalogue: Catalogue, limits: Sequence[str]) -> Catalogue:
     """Return the items that keep the limits, also those left out before: what beat them may be forbidden now."""
     whole = catalogue.whole or catalogue
     found = parse(limits, whole.objectives, list(whole.labels))
-    kept = np.flatnonzero(allowed(whole, found))
-    if not len(kept):
+    kept = allowed(whole, found)
+    if not kept.any():
         raise infeasible(
             catalogue.name, found, whole.objectives, lambda limit, others: _attainable(whole, limit, others)
         )
-    every = whole.subset(kept)
-    said = f"{'; '.join(map(str, found))}: {len(kept):,} of {len(whole.names):,} items keep that"
-    notes = [note for note in catalogue.notes if "items were left out, because another" not in note]
-    if catalogue.whole is not None:
-        fewer = np.flatnonzero(undominated(every.values, every.objectives))
-        made = every.subset(fewer)
-        made.whole = every
-    else:
-        made = every
-    made.notes = (*notes, said)
-    return made
+    every = whole.subset(np.flatnonzero(kept))
+    said = f"{'; '.join(map(str, found))}: {kept.sum():,} of {len(whole.names):,} items keep that"
+    if not kept.all():
+        said += f"; left out: {some(whole.names[i] for i in np.flatnonzero(~kept).tolist())}"
+    every.notes = (*whole.notes, said)
+    return every if catalogue.whole is None else every.without_beaten()
 
 
 def allowed(catalogue: Catalogue, limits: Sequence[Limit]) -> NDArray[np.bool_]:

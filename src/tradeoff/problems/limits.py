@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 from tradeoff.errors import ArgumentError, ProblemError
@@ -17,6 +18,7 @@ Relation: TypeAlias = Literal["<=", ">=", "=", "!="]
 Attainable: TypeAlias = Callable[["Limit", Sequence["Limit"]], float | None]
 
 _LIMIT = re.compile(r"\s*(?P<name>.+?)\s*(?P<relation><=|>=|!=|=|≤|≥|≠|<|>)\s*(?P<amount>.+?)\s*")
+MOST_LIMITS = 12  # for which every set of limits is tried, to find which to relax
 _SIGNS = {"≤": "<=", "≥": ">=", "≠": "!="}
 
 
@@ -120,46 +122,45 @@ def only_bounds(limits: Sequence[Limit], what: str) -> None:
 def infeasible(
     name: str, limits: Sequence[Limit], objectives: Sequence[Objective], attainable: Attainable
 ) -> ProblemError:
-    """Return what to say where nothing keeps all limits: which to relax, and by how much."""
-    alone = [(limit, attainable(limit, [one for one in limits if one is not limit])) for limit in limits]
-    ways = [_relaxed(limit, amount, objectives) for limit, amount in alone if amount is not None]
-    if ways:
-        return ProblemError(f"nothing in {name!r} keeps all limits; relax one: {'; or '.join(ways)}")
-    kept: list[Limit] = []
-    together: list[str] = []
-    for limit in limits:
-        amount = attainable(limit, kept)
-        if amount is None:  # cannot be, because what is kept can be kept
-            continue
-        if _keeps(limit, amount):
-            kept.append(limit)
-            continue
-        together.append(_relaxed(limit, amount, objectives))
-        if limit.objective is not None:
-            kept.append(Limit(limit.name, _side(limit, amount), repr(amount), limit.objective, amount))
+    """Return what to say where nothing keeps all limits: the smallest number of limits to relax, and by how much.
+
+    Where one limit is enough, every such limit is named. The advice does not depend on the order of the limits.
+    """
+    if len(limits) > MOST_LIMITS:
+        return ProblemError(f"nothing in {name!r} keeps all {len(limits)} limits; leave out some of them")
+    ordered = sorted(limits, key=lambda limit: (limit.objective is None, limit.objective or 0, str(limit)))
+    alone = [way for limit in ordered if (way := _ways([limit], ordered, objectives, attainable))]
+    if alone:
+        return ProblemError(f"nothing in {name!r} keeps all limits; relax one: {'; or '.join(way for (way,) in alone)}")
+    sets = (chosen for size in range(2, len(limits) + 1) for chosen in combinations(ordered, size))
+    together = next(way for chosen in sets if (way := _ways(chosen, ordered, objectives, attainable)))
     return ProblemError(f"nothing in {name!r} keeps all limits; relax these together: {'; and '.join(together)}")
+
+
+def _ways(
+    chosen: Sequence[Limit], limits: Sequence[Limit], objectives: Sequence[Objective], attainable: Attainable
+) -> list[str]:
+    """Return how to relax each chosen limit, as little as the others and those before it allow; nothing if that fails."""
+    kept = [limit for limit in limits if limit not in chosen]
+    ways = []
+    for limit in chosen:
+        amount = attainable(limit, kept)
+        if amount is None:
+            return []
+        if limit.objective is None or limit.relation == "!=":
+            ways.append(f"leave out '{limit}'")
+            continue
+        side = _side(limit, amount)
+        reached = _rounded(amount, up=side == "<=")
+        kept.append(Limit(limit.name, side, repr(reached), limit.objective, reached))
+        objective = objectives[limit.objective]
+        to = f"{limit.name} {side} {f'{reached:.12g} {objective.unit}'.rstrip()}"
+        ways.append(f"'{limit}' by {objective.text(abs(reached - limit.amount))}, to {to}")
+    return ways
 
 
 def _side(limit: Limit, amount: float) -> Relation:
     return limit.relation if limit.relation != "=" else "<=" if amount > limit.amount else ">="
-
-
-def _keeps(limit: Limit, amount: float) -> bool:
-    if limit.objective is None:
-        return amount == 0
-    slack = 1e-9 * max(1.0, abs(limit.amount))
-    above, below = amount > limit.amount + slack, amount < limit.amount - slack
-    return {"<=": not above, ">=": not below, "=": not (above or below), "!=": above or below}[limit.relation]
-
-
-def _relaxed(limit: Limit, amount: float, objectives: Sequence[Objective]) -> str:
-    if limit.objective is None or limit.relation == "!=":
-        return f"leave out '{limit}'"
-    objective = objectives[limit.objective]
-    side = _side(limit, amount)
-    reached = _rounded(amount, up=side == "<=")
-    by = objective.text(abs(reached - limit.amount))
-    return f"'{limit}' by {by}, to {limit.name} {side} {f'{reached:.12g} {objective.unit}'.rstrip()}"
 
 
 def _rounded(amount: float, up: bool) -> float:

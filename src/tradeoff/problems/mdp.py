@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from tradeoff.errors import ArgumentError, ProblemError, ProblemWarning
 from tradeoff.model import (
     NOTHING,
-    Alternative,
     Details,
     Item,
     Lottery,
@@ -24,6 +23,7 @@ from tradeoff.model import (
     Nothing,
     Objective,
     OptimalPolicy,
+    Option,
     Plan,
     Policy,
     Reference,
@@ -256,15 +256,19 @@ class MDP(ScaledProblem):
 
     @property
     def slack(self) -> float:
-        """The stated error of an estimated model, plus what tie-breaking may lose over all steps if above rounding."""
-        matters = self.gain_scale.matters
-        per_step = SAME + 1e-15 * np.max(self.largest_total[matters] / np.abs(self.scale[matters]), initial=0.0)
-        lost = self.horizon * float(per_step)
+        """The stated error of an estimated model, plus what the solver may lose if that is above rounding."""
+        lost = self._solver_loss()
         return self.stated_slack + (lost if lost > ROUNDING else 0.0)
 
     @slack.setter
     def slack(self, stated: float) -> None:
         self.stated_slack = float(stated)
+
+    def _solver_loss(self, wider: float = 1.0) -> float:
+        """Return what breaking ties may lose over all steps; gains are ``wider`` than those of the solver."""
+        matters = self.gain_scale.matters
+        per_step = SAME * wider + 1e-15 * np.max(self.largest_total[matters] / np.abs(self.scale[matters]), initial=0.0)
+        return self.horizon * float(per_step)
 
     def _on_outcomes(self, rows: Matrix) -> Weights:
         return Weights.on_gains(rows, self.gain_scale, self.largest_total)
@@ -289,11 +293,11 @@ class MDP(ScaledProblem):
             return self.actions[self.nothing_action]
         return self.reference.name
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
+    def best(self, weights: ArrayLike) -> list[Option]:
         """Return an optimal policy for each row of weights (of any sign); ties are broken so that none is dominated."""
         rows = weight_rows(weights, self.objectives)
         values = self.gain_scale.gains(self.solver.optimal_outcomes(self.dynamics, self._on_outcomes(rows)))
-        return [Alternative(value, OptimalPolicy(row)) for value, row in zip(values, rows, strict=True)]
+        return [Option(value, OptimalPolicy(row)) for value, row in zip(values, rows, strict=True)]
 
     def solve(self, weights: ArrayLike) -> list[Policy]:
         """Return the tables of optimal policies, one per row of weights."""
@@ -354,28 +358,28 @@ class MDP(ScaledProblem):
         """Return how likely each state is after a step, given how likely it is before and the chances of choices."""
         return self.solver.next_distribution(self.layer(step), chance, now)
 
-    def show(self, alternative: Alternative, *, method: Method = "faithful") -> Lottery:
-        """Return an alternative in readable form: at most k+1 weighted trajectories with exactly its value.
+    def show(self, option: Option, *, method: Method = "faithful") -> Lottery:
+        """Return an option in readable form: at most k+1 weighted trajectories with exactly its value.
 
         Of the many choices of trajectories, ``"faithful"`` takes one whose outcomes are spread like the plan's own, and
         ``"expand"`` and ``"flow"`` take those of the paper's Algorithms 4 and 5.
         """
-        plan = self.plan(alternative.plan)
+        plan = self.plan(option.plan)
         lottery = represent(self, plan, method=method, fits=lambda size: size <= memory_limit() // 2)
-        gap = np.abs(self.gain_scale.gains(lottery.average) - alternative.value)
+        gap = np.abs(self.gain_scale.gains(lottery.average) - option.value)
         # The rounding error of a sum of H rewards depends on their size, even if most of it cancels.
         rounding = (self.horizon + 8) * np.finfo(float).eps * self.largest_total / np.abs(self.scale)
         if not np.all(gap <= 1e-9 + rounding):
             raise ArgumentError(
-                f"the alternative's stated value is {alternative.value.tolist()}, but its plan is worth "
+                f"the option's stated value is {option.value.tolist()}, but its plan is worth "
                 f"{self.gain_scale.gains(lottery.average).tolist()}; was it made for another problem?"
             )
         return lottery if lottery.truth is not None else replace(lottery, truth=distribution(self, plan))
 
-    def alternative(self, policy: object) -> Alternative:
-        """Return a policy, given in any accepted form, as an alternative."""
+    def option(self, policy: object) -> Option:
+        """Return a policy, given in any accepted form, as an option."""
         plan = self.plan(policy)
-        return Alternative(self.evaluate(plan), plan)
+        return Option(self.evaluate(plan), plan)
 
     def evaluate(self, policy: object) -> Vector:
         """Return the expected gains of a policy, a mixture, or the reference."""

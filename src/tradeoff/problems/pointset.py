@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
 from tradeoff.model import (
-    Alternative,
     Details,
     Item,
     Matrix,
     Objective,
+    Option,
     Plan,
     Reference,
     Vector,
@@ -286,10 +286,10 @@ class PointSet(SingleChoice):
         known = () if self.both_ways else (self.supported.values,)
         return fingerprint_of("points", self.name, self.objectives, *ends, outcome, *known)
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
+    def best(self, weights: ArrayLike) -> list[Option]:
         """Return the best solution for each row of weights on gains; ties are broken so that none is dominated."""
         rows = unit_rows(weight_rows(weights, self.objectives))
-        return [self.alternative(number) for number in self._winners(rows)]
+        return [self.option(number) for number in self._winners(rows)]
 
     def _winners(self, rows: Matrix) -> list[int]:
         """Return the number of the best solution for each row of weights on gains."""
@@ -336,10 +336,10 @@ class PointSet(SingleChoice):
                 "(set the gap of an integer solver to 0)"
             )
 
-    def alternative(self, number: int) -> Alternative:
+    def option(self, number: int) -> Option:
         """Return a solution found earlier, by its number."""
         outcome, steps = self._solution(number)
-        return Alternative(self.gain_scale.gains(outcome), Item(number, self.label(steps)))
+        return Option(self.gain_scale.gains(outcome), Item(number, self.label(steps)))
 
     def _solution(self, number: int) -> tuple[Vector, Steps]:
         if not 0 <= number < len(self._solutions):

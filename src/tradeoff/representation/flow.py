@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from tradeoff.kernels.flow import take_paths
 from tradeoff.model import Matrix, Vector
 from tradeoff.representation.compression import compress
 from tradeoff.representation.expand import expected_return
@@ -34,15 +35,12 @@ class _Edges:
 def decompose(process: Process, following: Following) -> tuple[Paths, Vector]:
     """Return at most k+1 weighted paths of a policy, and V^pi, which is their mean return."""
     edges, value = _edges(process, following), expected_return(process, following)
-    cursor = edges.edge_ptr[:-1].copy()
-    buffer = np.empty((min(PATHS_AT_ONCE, len(edges.flow) + len(edges.sources)), process.horizon), dtype=np.int64)
-    amounts = np.empty(len(buffer))
     first_state = np.flatnonzero(process.start > 0)
     kept, weights = np.empty((0, process.horizon), dtype=np.int64), np.empty(0)
-    while found := take_paths(
-        edges.edge_ptr, edges.head, edges.flow, cursor, edges.sources, edges.supply, buffer, amounts
-    ):
-        kept, weights = np.concatenate([kept, buffer[:found]]), np.concatenate([weights, amounts[:found]])
+    paths = _take_paths(edges, process.horizon)
+    while found := list(islice(paths, PATHS_AT_ONCE)):
+        kept = np.concatenate([kept, np.array([path for path, _ in found])])
+        weights = np.concatenate([weights, [amount for _, amount in found]])
         total = weights.sum()
         rows, shares = compress(_returns(edges, kept), weights / total)
         kept, weights = kept[rows], shares * total
@@ -53,6 +51,37 @@ def decompose(process: Process, following: Following) -> tuple[Paths, Vector]:
     tail = np.searchsorted(edges.edge_ptr, kept[:, 0], side="right") - 1  # the node each path starts from
     states = np.concatenate([first_state[tail][:, None], edges.state[kept]], axis=1)
     return Paths(states, edges.choice[kept], edges.branch[kept], weights, returns[rows]), value
+
+
+def _take_paths(edges: _Edges, steps: int) -> Iterator[tuple[list[int], float]]:
+    """Yield paths, as their edges, and the flow along each, until no flow is left.
+
+    Every path uses up an edge or a source, so there are at most as many as both together.
+    """
+    last, head, flow = edges.edge_ptr[1:].tolist(), edges.head.tolist(), edges.flow.tolist()
+    cursor = edges.edge_ptr[:-1].tolist()  # the first edge of each node that may have flow left
+    for source, supply in zip(edges.sources.tolist(), edges.supply.tolist(), strict=True):
+        while supply > 0:
+            node, path = source, list[int]()
+            while len(path) < steps:
+                edge = cursor[node]
+                while edge < last[node] and flow[edge] <= 0:
+                    edge += 1
+                cursor[node] = edge
+                if edge == last[node]:
+                    break
+                path.append(edge)
+                node = head[edge]
+            if len(path) < steps:  # rounding left a tiny flow into a node whose own flow is used up: drop it
+                if not path:
+                    break
+                flow[path[-1]] = 0.0
+                continue
+            amount = min(supply, *(flow[edge] for edge in path))
+            supply -= amount
+            for edge in path:
+                flow[edge] -= amount
+            yield path, amount
 
 
 def _returns(edges: _Edges, paths: Int) -> Matrix:
