@@ -1,8 +1,8 @@
 """Load problems: bundled examples, files, and objects of other libraries.
 
 Each source is a function ``read(name, *, options)`` or ``read(name, options: SomeDataclass)``, whose module is imported on
-first use. The tables below list the sources in this package; other distributions register theirs as entry points in the
-group ``tradeoff.sources`` (docs/how-to/new-source.md).
+first use. The tables below list the sources in this package. Plug-ins register theirs as entry points
+(docs/how-to/new-source.md); those of tradeoff's own distribution, ``tradeoff_gym`` and ``tradeoff_checkers``, do the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ AnyProblem: TypeAlias = Catalogue | MDP | PointSet | Coverage
 Reader: TypeAlias = Callable[..., AnyProblem]
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-GROUP = "tradeoff.sources"  # the entry point group
+# Groups of entry points: sources, those among them that never run code chosen by the name, and readers of objects by class.
+SOURCES, DATA_SOURCES, OBJECT_READERS = "tradeoff.sources", "tradeoff.data_sources", "tradeoff.objects"
 
 # For each scheme in "scheme:name", the function in this package that reads it.
 SCHEMES = {
@@ -38,14 +39,7 @@ SCHEMES = {
     "table": "tables.catalogues.read_table",
     "log": "tables.logged.read_log",
     "minari": "tables.logged.read_minari",
-    "gym": "environments.reading.read_gym",
-    "mo-gym": "environments.reading.read_mo_gym",
     "network": "networks.reading.read_network",
-    "umb": "checkers.umb.read_umb",
-    "prism": "checkers.storm.read_prism",
-    "jani": "checkers.storm.read_jani",
-    "drn": "checkers.storm.read_drn",
-    "explicit": "checkers.storm.read_explicit",
     "python": "code.read_python",
 }
 
@@ -53,14 +47,14 @@ SCHEMES = {
 SUFFIXES = {
     ".toml": "file", ".json": "file", ".npz": "npz",
     ".csv": "table", ".tsv": "table", ".xlsx": "table", ".parquet": "table",
-    ".graphml": "network", ".umb": "umb", ".prism": "prism", ".nm": "prism", ".pm": "prism", ".jani": "jani",
-    ".drn": "drn", ".tra": "explicit",
+    ".graphml": "network",
 }  # fmt: skip
+
+OTHER_TABLES = (".xls", ".ods", ".numbers")  # which are not read
 
 # Objects of other libraries, by library and base class. A library that is not loaded cannot have any.
 OBJECTS = {
     ("networkx", "Graph"): "networks.reading.from_graph",
-    ("gymnasium", "Env"): "environments.reading.from_environment",
     ("minari", "MinariDataset"): "tables.logged.from_minari",
     ("pandas", "DataFrame"): "tables.frames.from_frame",
     ("polars", "DataFrame"): "tables.frames.from_frame",
@@ -68,9 +62,9 @@ OBJECTS = {
 
 NAMES_OF_FILES = set(SUFFIXES.values()) | {"log"}
 
-# Loading these runs code chosen by the name. The others only read data: files are parsed, Storm builds models in a
-# separate process, and a Minari dataset is refused if reading it would mean creating its environment.
-RUN_CODE = {"python", "gym", "mo-gym"}
+# Loading these runs code chosen by the name. The others only read data: files are parsed, and a Minari dataset is refused if
+# reading it would mean creating its environment.
+RUN_CODE = {"python"}
 
 
 def examples() -> list[str]:
@@ -96,18 +90,19 @@ def load(source: object, **options: Any) -> AnyProblem:
         found = found if limits is None else found.limited(*split(limits))
         return cast(AnyProblem, found if curves is None else curved(found, curves))
     if not isinstance(source, str | Path):
-        return _call(_built_in(_reader_of_object(source)), source, options)
+        return _call(_reader_of_object(source), source, options)
     if isinstance(source, str) and source in examples():
         return _call(_built_in(SCHEMES["file"]), EXAMPLES / f"{source}.toml", options, source)
     scheme, name = _split(source)
     if scheme in SCHEMES and scheme not in NAMES_OF_FILES:
         return _call(_built_in(SCHEMES[scheme]), name, options)
-    if scheme and scheme not in SCHEMES:
-        return _call(_registered(plugins()[scheme]), name, options)
+    others = plugins()
+    if scheme and scheme not in SCHEMES and not _reads_files(others[scheme], others):
+        return _call(_registered(others[scheme]), name, options)
     path = Path(name)
     try:
         _check_file(path)
-        return _call(_built_in(SCHEMES[scheme]) if scheme else _reader_of_file(path), path, options)
+        return _call(_reader_of_scheme(scheme) if scheme else _reader_of_file(path), path, options)
     except OSError as error:
         shown = str(source) if len(str(source)) <= 300 else str(source)[:297] + "..."
         raise ProblemError(f"{shown} cannot be read: {error.strerror}; check the name and the permissions") from None
@@ -117,7 +112,7 @@ def runs_code(source: str | Path) -> bool:
     """Return whether ``load(source)`` would run code chosen by the name.
 
     Such a name may come from the command line or from Python, but must not be loaded if it was read from a file, a log
-    or a database. Sources in other distributions always count as running code, since nothing is known about them.
+    or a database. Plug-ins count as running code, unless they are registered as data sources.
 
     >>> runs_code("python:os:abort"), runs_code("gym:FrozenLake-v1"), runs_code("coffee"), runs_code("python.toml")
     (True, True, False, False)
@@ -126,14 +121,25 @@ def runs_code(source: str | Path) -> bool:
         return False
     scheme, name = _split(source)
     suffix = Path(name).suffix.lower()
-    if scheme:
-        return scheme in RUN_CODE or scheme not in SCHEMES
-    return bool(suffix) and suffix not in SUFFIXES and suffix in plugins()
+    if scheme in SCHEMES or (suffix in SUFFIXES and not scheme):
+        return scheme in RUN_CODE
+    point = plugins().get(scheme or suffix or "-")
+    return point is not None and point.group != DATA_SOURCES
 
 
 def plugins() -> dict[str, EntryPoint]:
-    """Return the sources in other distributions, by scheme or by file name ending (".corridor")."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+    """Return the sources of plug-ins, by scheme or by file name ending (".corridor")."""
+    points = [point for group in (DATA_SOURCES, SOURCES) for point in entry_points(group=group)]
+    points.sort(
+        key=lambda point: point.dist is not None and point.dist.name == "tradeoff"
+    )  # its own cannot be replaced
+    return {point.name: point for point in points}
+
+
+def _reads_files(scheme: EntryPoint, others: dict[str, EntryPoint]) -> bool:
+    """Return whether the scheme of a plug-in is followed by the name of a file: it is registered for an ending as well."""
+    endings = (point for name, point in others.items() if name.startswith(".") and name not in SUFFIXES)
+    return any(point.value == scheme.value for point in endings)
 
 
 def _split(source: str | Path) -> tuple[str, str]:
@@ -167,6 +173,8 @@ def _reader_of_file(path: Path) -> Reader:
     suffix = path.suffix.lower()
     if suffix in SUFFIXES:
         return _built_in(SCHEMES[SUFFIXES[suffix]])
+    if suffix in OTHER_TABLES:
+        raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; save the table as .xlsx or .csv")
     others = plugins()
     if suffix in others and suffix:
         return _registered(others[suffix])
@@ -174,12 +182,20 @@ def _reader_of_file(path: Path) -> Reader:
     raise ProblemError(f"{path}: files ending in {suffix!r} are not supported; use one of {', '.join(known)}")
 
 
-def _reader_of_object(source: object) -> str:
+def _reader_of_scheme(scheme: str) -> Reader:
+    return _built_in(SCHEMES[scheme]) if scheme in SCHEMES else _registered(plugins()[scheme])
+
+
+def _reader_of_object(source: object) -> Reader:
     for (library, name), reader in OBJECTS.items():
         if library in sys.modules and isinstance(source, getattr(sys.modules[library], name, ())):
-            return reader
+            return _built_in(reader)
+    for point in entry_points(group=OBJECT_READERS):  # by class: "gymnasium.Env"
+        library, _, name = point.name.rpartition(".")
+        if library in sys.modules and isinstance(source, getattr(sys.modules[library], name, ())):
+            return _registered(point)
     if callable(getattr(source, "best", None)):
-        return "code.from_object"
+        return _built_in("code.from_object")
     raise ArgumentError(
         f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a pandas or polars frame, a networkx "
         "graph, a gymnasium environment, or an object with best(weights)"
@@ -194,7 +210,7 @@ def _built_in(reader: str) -> Reader:
 
 
 def _registered(point: EntryPoint) -> Reader:
-    """Import and return a reader registered by another distribution."""
+    """Import and return a reader that a plug-in has registered."""
     try:
         found: Reader = point.load()
     except TradeoffError:
@@ -239,7 +255,7 @@ def save(problem: AnyProblem, path: str | Path) -> None:
 
     path = Path(path)
     if isinstance(problem, PointSet) or not problem.storable:
-        raise ProblemError(f"{path} cannot be written: {problem.name!r} exists only in the program that made it")
+        raise ProblemError(f"{path} cannot be written: {problem.name!r}: {problem.why_not_storable}")
     try:
         match path.suffix.lower():
             case ".toml" | ".json" | ".npz" if not path.parent.is_dir():

@@ -120,6 +120,6 @@ def library(name: str, extra: str, what: str) -> ModuleType:
         return import_module(name)
     except ImportError as error:
         raise ProblemError(
-            f"{what} needs the package {name.partition('.')[0]!r} ({error}); install it with: "
-            f"pip install 'tradeoff[{extra}]'"
+            f"{what} needs the package {name.partition('.')[0]!r} ({error}); install it, in the folder of tradeoff, with: "
+            f"pip install '.[{extra}]'"
         ) from None

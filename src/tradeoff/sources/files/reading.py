@@ -12,9 +12,8 @@ from tradeoff.errors import ProblemError
 from tradeoff.model import Matrix, Objective, Reference
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.checkers.umb import TOO_DEEP
 from tradeoff.sources.files.columns import Table, number, read_table, table_name
-from tradeoff.sources.files.documents import check_document, read_document
+from tradeoff.sources.files.documents import TOO_DEEP, check_document, read_document
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import shortened
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
-from tradeoff.model import Alternative, Item, Lottery, Matrix, Objective, Outcomes, Plan, Trajectory, Vector
+from tradeoff.model import Item, Lottery, Matrix, Objective, Option, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problems import building
 from tradeoff.problems.layer import Int, Layer, build_layer
 from tradeoff.problems.limits import Limit
@@ -135,9 +135,9 @@ class Routes(PointSet):
         streets = [street for street, _ in groupby(self.network.action(int(edge)) for edge in steps)]
         return ", ".join(streets)
 
-    def journey(self, alternative: Alternative | Item) -> MDP:
+    def journey(self, option: Option | Item) -> MDP:
         """Return an MDP with only this route, whose trajectories and rollouts draw the scenario of each edge."""
-        plan = alternative.plan if isinstance(alternative, Alternative) else alternative
+        plan = option.plan if isinstance(option, Option) else option
         network = self.network
         edges = np.array([int(edge) for edge in self.steps(plan)])
         count = len(network.chances)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.model import Indices, Matrix
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.dominance import undominated
+from tradeoff.model import Matrix
+from tradeoff.problems.catalogue import Catalogue, some
 from tradeoff.sources.messages import listing, option, shortened
 from tradeoff.sources.options import flag
 from tradeoff.sources.tables.cells import Kind, decimal_mark, heading, kind_of
-from tradeoff.sources.tables.columns import Amounts, Column, Columns, chosen_columns, clashes, numeric_columns
+from tradeoff.sources.tables.columns import (
+    Amounts,
+    Column,
+    Columns,
+    chosen_columns,
+    clashes,
+    numeric_columns,
+    unused_columns,
+    unused_notes,
+)
 from tradeoff.sources.tables.deciding import GapRule, Undecided, refuse
 from tradeoff.sources.tables.sheets import Sheet, choose, read_sheet
 from tradeoff.sources.tables.words import IDENTIFIERS, label_kind
@@ -65,16 +77,21 @@ def catalogue_of(
     columns = Columns(table, mark, notes)
     given = None if name_column is None else table.column(str(name_column))
     if objectives is None:
-        chosen = numeric_columns(columns, skipped=_called_name(table) if given is None else given, notes=notes)
+        chosen = numeric_columns(columns, skipped=_called_name(table) if given is None else given)
     else:
         chosen = chosen_columns(columns, objectives)
     if given in [column.index for column in chosen]:
         raise ArgumentError(f"the column {name_column!r} cannot be both the name of the items and an objective")
     others = clashes(table, chosen)
-    chosen, amounts, rows = _settled(columns, chosen, rule, others, notes)
     taken = {column.index for column in chosen}
     at = given if given is not None else _name_column(table, taken, columns.mark, notes)
-    names = _names(table, at, rows)
+    unused = unused_columns(columns, {*taken} if at is None else {*taken, at}, chosen=objectives is not None)
+    chosen, amounts, left_out = _settled(columns, chosen, rule, others, unused, at)
+    taken = {column.index for column in chosen}
+    rows = [row for row in range(len(table)) if row not in left_out]
+    every = _names(table, at, rows, notes)
+    names = [every[row] for row in rows]
+    notes += [*unused_notes(unused), *_gap_notes(left_out, every)]
     values: Matrix = np.array([[found.values[row] for row in rows] for found in amounts], dtype=float).T
     aims = [column.objective for column in chosen]
     labels = {
@@ -85,19 +102,16 @@ def catalogue_of(
         if any(texts)
     }
     whole = Catalogue(values, aims, names, labels=labels, name=name, notes=notes)
-    kept: Indices = np.arange(len(rows)) if keeps else np.flatnonzero(undominated(values, aims))
-    if len(kept) == len(rows):
-        return whole
-    whole.notes = tuple(notes)
-    made = whole.subset(kept)
-    made.whole, made.notes = whole, (*notes, _dropped(len(rows) - len(kept), len(rows)))
-    return made
+    return whole if keeps else whole.without_beaten(f"; {option('keep_dominated', 'true')} keeps them")
 
 
 def _settled(
-    columns: Columns, chosen: list[Column], rule: GapRule, others: list[str], notes: list[str]
-) -> tuple[list[Column], list[Amounts], list[int]]:
-    """Return the columns to be weighed, their numbers and the rows that have them all, or ask for what is open."""
+    columns: Columns, chosen: list[Column], rule: GapRule, others: list[str], unused: dict[str, str], at: int | None
+) -> tuple[list[Column], list[Amounts], dict[int, list[str]]]:
+    """Return the columns to be weighed, their numbers and what each row lacks that is left out, or ask for what is open.
+
+    Columns that are not weighed because of their gaps are added to ``unused``.
+    """
     table = columns.table
     undecided = [column.open for column in chosen if column.open is not None]
     complaints: list[str] = []
@@ -114,7 +128,7 @@ def _settled(
             undecided.append(Undecided("gaps", column.name, f"{len(found.gaps):,} of {len(table):,} rows"))
             complaints.append(_gap_words(found.complaint))
         elif found.gaps and what == "label":
-            notes.append(f"the column {shortened(column.name)} is shown, but not weighed: it has gaps")
+            unused[table.headings[column.index].text] = "it has gaps"
             undecided = [one for one in undecided if one is not column.open]
             continue
         elif found.gaps:
@@ -122,19 +136,25 @@ def _settled(
                 left_out.setdefault(row, []).append(column.name)
         kept.append((column, found))
     goals = [(column.name, None if column.open is not None else column.objective.goal) for column, _ in kept]
-    refuse(table.source, undecided, goals, complaints, others)
-    rows = [row for row in range(len(table)) if row not in left_out]
-    if left_out:
-        lacking = list(dict.fromkeys(name for names in left_out.values() for name in names))
-        notes.append(
-            f"{len(left_out):,} of {len(table):,} rows were left out, because they have no number for {listing(lacking)}"
-        )
-    if not kept or len(rows) < 2:
+    named = {} if at is None else {table.headings[at].text: "it names the rows"}
+    unread = {text: f"it holds {held}" for text, held in table.left_out.items()}
+    said = [*unused_notes(unused), *table.unread]
+    refuse(table.source, undecided, goals, complaints, others, named | unused | unread, said)
+    count = len(table) - len(left_out)
+    if not kept or count < 2:
         raise ProblemError(
-            f"{table.source} has {len(rows)} rows and {len(kept)} columns of numbers without gaps; a choice needs two items "
-            "and an objective: fill cells in, or treat the gaps in another way"
+            f"{table.source}: rows without gaps: {count}; columns of numbers without gaps: {len(kept)}. A choice needs two "
+            "rows and one column: fill cells in, or treat the gaps in another way"
         )
-    return [column for column, _ in kept], [found for _, found in kept], rows
+    return [column for column, _ in kept], [found for _, found in kept], left_out
+
+
+def _gap_notes(left_out: Mapping[int, list[str]], names: Sequence[str]) -> list[str]:
+    """Return which rows are left out, by what they lack."""
+    found: dict[str, list[str]] = {}
+    for row, lacking in left_out.items():
+        found.setdefault(listing(lacking), []).append(names[row])
+    return [f"left out, because there is no number for {lacking}: {some(rows)}" for lacking, rows in found.items()]
 
 
 def _gap_words(said: str) -> str:
@@ -167,13 +187,6 @@ def _check_left_out(table: Sheet) -> None:
             raise ProblemError(f"{table.source}: {said}; write numbers, or {choose()}")
 
 
-def _dropped(count: int, total: int) -> str:
-    return (
-        f"{count:,} of {total:,} items were left out, because another one is at least as good in everything and better in "
-        f"something; {option('keep_dominated', 'true')} keeps them"
-    )
-
-
 # --- what the items are called ---------------------------------------------------------------------------------------
 
 
@@ -187,40 +200,63 @@ def _called_name(table: Sheet) -> int | None:
 
 
 def _name_column(table: Sheet, taken: set[int], mark: str | None, notes: list[str]) -> int | None:
-    """Return the column called name, or else the first of texts that all differ, or else of identifiers that do."""
+    """Return the column called name, or else the first of texts that all differ, or else of identifiers that do.
+
+    A first column in which a few names come twice is preferred to texts that begin with digits, such as durations.
+    """
     called = _called_name(table)
     if called is not None and called not in taken:
         return called
-    for kinds in ((Kind.TEXT,), (Kind.NUMBER, Kind.TEXT)):
-        for i, cells in enumerate(table.columns):
-            if i in taken or not all(kind_of(cell, mark) in kinds for cell in cells):
-                continue
-            if Kind.NUMBER in kinds and label_kind(table.headings[i].text) not in IDENTIFIERS:
-                continue
-            if len({text.strip() for text in table.texts(i)}) == len(cells):
-                notes.append(f"items are called what the column {shortened(table.headings[i].text)} says")
-                return i
+    free = [i for i in range(len(table.headings)) if i not in taken]
+
+    @cache
+    def kinds(i: int) -> set[Kind]:
+        return {kind_of(cell, mark) for cell in table.columns[i]}
+
+    @cache
+    def share(i: int) -> float:  # of texts that differ
+        return len({text.strip() for text in table.texts(i)}) / len(table)
+
+    def worded(i: int) -> bool:
+        return kinds(i) == {Kind.TEXT} and not all(text.strip()[0].isdigit() for text in table.texts(i))
+
+    def identifies(i: int) -> bool:
+        return label_kind(table.headings[i].text) in IDENTIFIERS and kinds(i) <= {Kind.NUMBER, Kind.TEXT}
+
+    candidates = itertools.chain(
+        (i for i in free if share(i) == 1 and worded(i)),
+        (i for i in free[:1] if i == 0 and share(i) > 0.5 and worded(i)),
+        (i for i in free if share(i) == 1 and kinds(i) == {Kind.TEXT}),
+        (i for i in free if share(i) == 1 and identifies(i)),
+    )
+    if (found := next(candidates, None)) is not None:
+        notes.append(f"items are called what the column {shortened(table.headings[found].text)} says")
+        return found
     notes.append("no column has a name for every item; they are called after their rows")
     return None
 
 
-def _names(table: Sheet, column: int | None, rows: list[int]) -> list[str]:
-    """Return the items' names, or say which is missing or used twice."""
+def _names(table: Sheet, column: int | None, rows: Sequence[int], notes: list[str]) -> list[str]:
+    """Return the name of every row; where several have the same, they are numbered. ``rows`` must not lack one."""
+    numbers = [f"row {row + 1}" for row in range(len(table))]
     if column is None:
-        return [f"row {row + 1}" for row in rows]
-    texts = table.texts(column)
-    names = [texts[row].strip() for row in rows]
-    if all(names) and len(set(names)) == len(names):
-        return names
-    seen: dict[str, int] = {}
-    for row, name in zip(rows, names, strict=True):
-        where, another = table.location(row, column), f"choose another column with {option('name_column', '...')}"
-        if not name:
-            raise ProblemError(f"{where}: the item has no name; give it one, or {another}")
-        if name in seen:
+        return numbers
+    names = [text.strip() for text in table.texts(column)]
+    for row in rows:
+        if not names[row]:
             raise ProblemError(
-                f"{where}: the name {shortened(name)} is already used in {table.counted} {table.rows[seen[name]]}; give "
-                f"every item a name of its own, or {another}"
+                f"{table.location(row, column)}: the item has no name; give it one, or choose another column with "
+                f"{option('name_column', '...')}"
             )
-        seen[name] = row
-    return names
+    used = set(names)
+    for name, count in Counter(names).items():
+        if not name or count == 1:
+            continue
+        new = (f"{name} ({number})" for number in itertools.count(1))
+        same = [row for row, other in enumerate(names) if other == name]
+        for row in same:
+            names[row] = next(one for one in new if one not in used)
+        notes.append(
+            f"{count:,} items are called {shortened(name)}; they are numbered: {some(names[row] for row in same)}"
+        )
+    return [name or number for name, number in zip(names, numbers, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,15 +11,16 @@ from tradeoff.errors import ArgumentError, ProblemError
 from tradeoff.model import Objective
 from tradeoff.objective import YES_NO
 from tradeoff.sources.limits import MOST_KEYS
-from tradeoff.sources.messages import option, shortened
+from tradeoff.sources.messages import listing, option, shortened
 from tradeoff.sources.options import parse_objectives
 from tradeoff.sources.tables.cells import DATES, Heading, Kind, amount, complaint, kind_of, looks_grouped
 from tradeoff.sources.tables.deciding import Undecided
 from tradeoff.sources.tables.sheets import Sheet
-from tradeoff.sources.tables.words import label_kind, proposed_goal
+from tradeoff.sources.tables.words import YEAR, label_kind, proposed_goal
 from tradeoff.sources.tables.written import Written, inferred_mark, units_differ, written
 
 PANDAS_INDEX = "__index_level_"  # a column that pandas adds to Parquet files
+CALENDAR = range(1500, 2200)
 MINUTES = '"(min)" may mean minutes, or that less is better'
 
 
@@ -53,6 +54,7 @@ class Columns:
     def __init__(self, table: Sheet, decimal: str | None, notes: list[str]) -> None:
         self.table = table
         self._written: dict[int, Written | None] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
         self.mark = decimal
         if decimal is None and any(self._has_commas(i) for i in range(len(table.headings))):
             self.mark, cell = inferred_mark(self.cells(i) for i in range(len(table.headings)))
@@ -87,6 +89,18 @@ class Columns:
             return Counter({Kind.NUMBER: len(plain)})
         return Counter(kind_of(cell, self.mark) for cell in self.cells(index))
 
+    def counts(self, index: int) -> tuple[int, int]:
+        """Return how many cells hold numbers, or what was meant to be one, and how many hold texts."""
+        if index not in self._counts:
+            kinds = self.kinds(index)
+            self._counts[index] = kinds[Kind.NUMBER] + kinds[Kind.ALMOST], kinds[Kind.TEXT]
+        return self._counts[index]
+
+    def are_years(self, index: int) -> bool:
+        """Return whether all numbers of a column may be calendar years: whole, without a unit, from 1500 to 2199."""
+        values = [amount(cell, self.mark) for cell in self.table.columns[index] if kind_of(cell) is not Kind.MISSING]
+        return all(value is not None and value in CALENDAR for value in values)
+
     def amounts(self, index: int) -> Amounts:
         """Return the numbers of a column, and what is wrong with it."""
         plain = self.table.plain(index, self.mark)
@@ -116,7 +130,8 @@ class Columns:
         return Amounts(values, self._said(index, gaps[0], original[gaps[0]], len(gaps)) if gaps else "")
 
     def _said(self, index: int, row: int, cell: object, count: int = 1) -> str:
-        more = f" ({count - 1:,} more cells of this column have no number either)" if count > 1 else ""
+        others = "cell of this column has" if count == 2 else "cells of this column have"
+        more = f" ({count - 1:,} more {others} no number either)" if count > 1 else ""
         hint = self.table.hint(index, cell)
         return f"{self.table.location(row, index)}: {complaint(cell, self.mark)}{hint}{more}"
 
@@ -182,64 +197,92 @@ def clashes(table: Sheet, columns: list[Column]) -> list[str]:
     return said
 
 
-def numeric_columns(columns: Columns, skipped: int | None, notes: list[str]) -> list[Column]:
-    """Return the columns that hold numbers, or are meant to, and note what is worth knowing about the others."""
+def numeric_columns(columns: Columns, skipped: int | None) -> list[Column]:
+    """Return the columns that hold numbers, or are meant to, and are not labels."""
     table = columns.table
-    heads = table.headings
-    annotated = any(head.goal is not None and not head.ambiguous for head in heads)
-    found: list[int] = []
-    empty = False
-    for i, head in enumerate(heads):
-        if i == skipped:
-            continue
-        kinds = columns.kinds(i)
-        numbers, texts = kinds[Kind.NUMBER] + kinds[Kind.ALMOST], kinds[Kind.TEXT]
+    found = []
+    for i, head in enumerate(table.headings):
+        numbers, texts = columns.counts(i)
         meant = head.declared or numbers > texts or (numbers > 0 and head.doubtful)
-        label = _label(columns, i, annotated)
-        if meant and not label:
-            found.append(i)
-        elif label and numbers:
-            notes.append(f"the column {shortened(head.text)} is shown, but not weighed: {label}")
-        elif not numbers and not texts:
-            empty = True
-            notes.append(f"the column {shortened(head.text)} is empty{table.advice}")
-        else:
-            notes += _text_note(head.text, table.columns[i], numbers, texts)
+        if i != skipped and meant and not _label(columns, i):
+            found.append(column_of(columns, i))
     if not found:
         unread = "".join(f"; {said}" for said in table.unread[:3])
+        empty = any(columns.counts(i) == (0, 0) for i in range(len(table.headings)) if i != skipped)
         raise ProblemError(
             f"{table.source} has no column of numbers to weigh; it has {table.found}. An objective is a column of "
             f"numbers, with its unit and direction in the head, such as 'price [EUR] (min)'{unread}"
             f"{table.advice if empty else ''}"
         )
-    return [column_of(columns, i) for i in found]
+    return found
 
 
-def _label(columns: Columns, index: int, annotated: bool) -> str:
+def _label(columns: Columns, index: int) -> str:
     """Return why a column of numbers is only shown, unless it is asked for; "" if it is to be weighed."""
-    head = columns.table.headings[index]
+    heads = columns.table.headings
+    head = heads[index]
     if head.goal is not None:
         return ""
     if head.text.startswith(PANDAS_INDEX):
         return "it numbers the rows"
     weigh = f"to weigh it, end its head with (min) or (max), or name it in {option('objectives', '...')}"
     kind = None if head.declared else label_kind(head.text)
+    if kind == YEAR and not columns.are_years(index):
+        kind = None
     if kind is not None:
         return f"its head says that it is {kind}; {weigh}"
+    annotated = any(head.goal is not None and not head.ambiguous for head in heads)
     if annotated and not head.declared and columns.written(index) is not None:
         return f"other heads say what is better, and this one does not; {weigh}"
     return ""
 
 
-def _text_note(head: str, cells: list[object], numbers: int, texts: int) -> list[str]:
-    """Return what is noteworthy about a column that is shown, but not weighed."""
-    shown = f"the column {shortened(head)} is shown, but not weighed"
+# --- which columns are not weighed ------------------------------------------------------------------------------------
+
+NOT_CHOSEN = "not chosen as objectives"
+TEXTS = "texts, not numbers"
+
+
+def unused_columns(columns: Columns, used: Container[int], chosen: bool) -> dict[str, str]:
+    """Return why each column is not weighed, by its head; ``used`` are those that are weighed or name the options."""
+    heads = columns.table.headings
+    return {head.text: _why_unused(columns, i, chosen) for i, head in enumerate(heads) if i not in used}
+
+
+def _why_unused(columns: Columns, index: int, chosen: bool) -> str:
+    cells = columns.table.columns[index]
+    numbers, texts = columns.counts(index)
+    if not numbers and not texts:
+        return f"it is empty{columns.table.advice}"
+    if chosen and numbers > texts:
+        return NOT_CHOSEN
+    if numbers and (label := _label(columns, index)):
+        return label
     if numbers:
-        return [f"{shown}: {numbers:,} of its cells are numbers, {texts:,} are texts"]
+        other = next(cell for cell in columns.cells(index) if kind_of(cell, columns.mark) is Kind.TEXT)
+        return f"{numbers:,} of {len(cells):,} cells can be read as numbers, {shortened(other)} cannot"
     if all(cell is None or isinstance(cell, DATES) for cell in cells):
-        return [f"{shown}: it holds dates or times; write numbers, such as counts of days, to weigh it"]
+        return "it holds dates or times; write numbers, such as counts of days, to weigh it"
+    held = [cell for cell in cells if kind_of(cell) is not Kind.MISSING]
     if units_differ(cells):
-        return [f"{shown}: not all of its cells have the same unit; write all of them in one to weigh it"]
-    if all(amount(str(cell).strip()[:1]) is not None for cell in cells if kind_of(cell) is not Kind.MISSING):
-        return [f"{shown}: it holds texts such as {shortened(cells[0])}; write numbers alone to weigh it"]
-    return []
+        examples = listing(dict.fromkeys(held), 2)
+        return f"not all of its cells have the same unit ({examples}); write all of them in one to weigh it"
+    if all(amount(str(cell).strip()[:1]) is not None for cell in held):
+        return f"it holds texts such as {shortened(held[0])}; write numbers alone to weigh it"
+    return TEXTS
+
+
+def unused_notes(unused: Mapping[str, str]) -> list[str]:
+    """Return which columns are not weighed, and why, in sentences.
+
+    >>> unused_notes({"colour": "texts, not numbers", "brand": "texts, not numbers"})
+    ["the columns 'colour', 'brand' are not weighed: texts, not numbers"]
+    """
+    alike = {reason: [head for head in unused if unused[head] == reason] for reason in (NOT_CHOSEN, TEXTS)}
+    groups = [([head], reason) for head, reason in unused.items() if reason not in alike]
+    groups += [(heads, reason) for reason, heads in alike.items() if heads]
+    return [
+        f"the {'column' if len(heads) == 1 else 'columns'} {', '.join(map(shortened, heads))} "
+        f"{'is' if len(heads) == 1 else 'are'} not weighed: {reason}"
+        for heads, reason in groups
+    ]

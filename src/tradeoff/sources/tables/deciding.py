@@ -33,17 +33,22 @@ def refuse(
     chosen: Sequence[tuple[str, str | None]],
     complaints: Sequence[str],
     others: Sequence[str],
+    unused: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Raise an error with all complaints at once, if there are any; ``others`` are those that no answer removes."""
+    """Raise an error with all complaints at once, if there are any; ``others`` are those that no answer removes.
+
+    The error also names the columns that are ``unused``, with the reasons, in a dictionary and as sentences (``notes``).
+    """
     said = [*others, *complaints]
     directions = [one for one in undecided if one.topic == "direction"]
     if directions:
         said.append(_direction_words(source, directions, chosen))
     if len(said) > MOST_SAID:
         said[MOST_SAID:] = [f"and {len(said) - MOST_SAID} more"]
-    text = "\n".join(said)
+    text = "\n".join([*said[:-1], "note: " + "; ".join(notes), *said[-1:]] if said and notes else said)
     if undecided:
-        raise UndecidedError(text, undecided, chosen, others)
+        raise UndecidedError(text, undecided, chosen, others, unused)
     if said:
         raise ProblemError(text)
 

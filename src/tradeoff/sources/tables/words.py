@@ -23,13 +23,16 @@ _MORE = (
 )  # fmt: skip
 _COMPOUND = 5  # letters from which on a word is also looked for at the end of longer ones: Kaltmiete
 
+YEAR = "a year"
+# A rate: "km per year" is no year.
+_PER_YEAR = re.compile(r"(?:\b(?:per|a|pro|im|par|por|al)\s+|/\s*)(?:year|jahr|année|año)\b", re.IGNORECASE)
 # Numbers that only tell one thing from another.
 _LABELS = {
     "id": "an identifier", "ids": "an identifier", "uid": "an identifier", "uuid": "an identifier", "sku": "an identifier",
     "ean": "an identifier", "isbn": "an identifier", "asin": "an identifier", "index": "a count of rows",
     "idx": "a count of rows", "unnamed": "a count of rows", "nr": "a count of rows", "#": "a count of rows",
     "zip": "a postal code", "zipcode": "a postal code", "postcode": "a postal code", "postal": "a postal code",
-    "plz": "a postal code", "year": "a year", "jahr": "a year", "baujahr": "a year", "année": "a year", "año": "a year",
+    "plz": "a postal code", "year": YEAR, "jahr": YEAR, "baujahr": YEAR, "année": YEAR, "año": YEAR,
     "phone": "a telephone number", "telephone": "a telephone number", "fax": "a telephone number",
     "latitude": "a place", "longitude": "a place", "lat": "a place", "lon": "a place", "lng": "a place", "date": "a date",
 }  # fmt: skip
@@ -71,10 +74,10 @@ def proposed_goal(head: str) -> Literal["max", "min"] | None:
 def label_kind(head: str) -> str | None:
     """Return what the numbers of a column are, if by its head they are probably not to be weighed.
 
-    >>> label_kind("Zip code"), label_kind("model year"), label_kind("cost per year"), label_kind("number of rooms")
+    >>> label_kind("Zip code"), label_kind("model year"), label_kind("km per year"), label_kind("number of rooms")
     ('a postal code', 'a year', None, None)
     """
-    if proposed_goal(head) is not None:
+    if proposed_goal(head) is not None or _PER_YEAR.search(head):
         return None
     alone = _ALONE.get(head.strip().casefold())
     return alone or next((_LABELS[word] for word in _words(head) if word in _LABELS), None)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tradeoff.errors import ArgumentError
 from tradeoff.model import Matrix, Objective
-from tradeoff.sources.environments.vocabulary import Vocabulary
 from tradeoff.sources.options import listed, parse_objectives
+from tradeoff_gym.vocabulary import Vocabulary
 
 
 def objectives_of(rewards: Matrix, words: Vocabulary, given: object) -> tuple[list[Objective], Matrix, list[str]]:

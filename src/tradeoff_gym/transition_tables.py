@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.sources.environments.exploration import StateSpace, reward_row
+from tradeoff_gym.exploration import StateSpace, reward_row
 
 CHECKED_STEPS = 1_000
 

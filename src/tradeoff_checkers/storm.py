@@ -23,12 +23,12 @@ from typing import Any
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.ram import GIB, memory_limit
-from tradeoff.sources.checkers.explicit_models import REFUSED, ModelOptions
-from tradeoff.sources.checkers.umb import read_model
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import library, listed
 from tradeoff.sources.progress import report
+from tradeoff_checkers.explicit_models import REFUSED, ModelOptions
+from tradeoff_checkers.umb import read_model
 
 WORKER = Path(__file__).with_name("storm_worker.py")
 LARGEST_FILE = 1 << 30

@@ -18,8 +18,10 @@ from tradeoff.problems.building import where_in
 from tradeoff.problems.layer import build_layer
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.ram import check_fits
-from tradeoff.sources.environments.branching import NotExactError
-from tradeoff.sources.environments.exploration import (
+from tradeoff.sources.limits import check_length, seconds_limit
+from tradeoff.sources.options import library, real, whole
+from tradeoff_gym.branching import NotExactError
+from tradeoff_gym.exploration import (
     EXPLORING,
     EXPLORING_ENDLESS,
     MOST_STATES,
@@ -28,14 +30,12 @@ from tradeoff.sources.environments.exploration import (
     StateSpace,
     enumerate_states,
 )  # fmt: skip
-from tradeoff.sources.environments.random_play import estimate, name_of
-from tradeoff.sources.environments.rendering import RenderedStates
-from tradeoff.sources.environments.rewards import objectives_of
-from tradeoff.sources.environments.time_folding import fold_time
-from tradeoff.sources.environments.transition_tables import longest_episode, read_transition_table
-from tradeoff.sources.environments.vocabulary import Vocabulary, name_states, vocabulary_of
-from tradeoff.sources.limits import check_length, seconds_limit
-from tradeoff.sources.options import library, real, whole
+from tradeoff_gym.random_play import estimate, name_of
+from tradeoff_gym.rendering import RenderedStates
+from tradeoff_gym.rewards import objectives_of
+from tradeoff_gym.time_folding import fold_time
+from tradeoff_gym.transition_tables import longest_episode, read_transition_table
+from tradeoff_gym.vocabulary import Vocabulary, name_states, vocabulary_of
 
 EPISODES = 5_000
 MOST_ACTIONS = 1_000

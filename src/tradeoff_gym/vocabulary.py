@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.model import Objective
-from tradeoff.sources.environments.environment_state import Digest, frozen
-from tradeoff.sources.environments.exploration import StateSpace
+from tradeoff_gym.environment_state import Digest, frozen
+from tradeoff_gym.exploration import StateSpace
 
 Place = tuple[float, float]
 Described = tuple[str, Place | None]  # the name of a state, and its map coordinates

@@ -21,8 +21,8 @@ from tradeoff.errors import ProblemError
 from tradeoff.model import Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.ram import GIB, memory_limit
-from tradeoff.sources.checkers.explicit_models import REFUSED
 from tradeoff.sources.messages import shortened
+from tradeoff_checkers.explicit_models import REFUSED
 
 # A model's arrays do not compress very well: a file that unpacks to far more than its size is malicious.
 SURELY_QUICK = 256 << 20

@@ -12,12 +12,12 @@ import numpy as np
 
 from tradeoff.errors import ProblemError
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.environments.environment_state import frozen
-from tradeoff.sources.environments.exploration import reward_row
-from tradeoff.sources.environments.rewards import objectives_of
-from tradeoff.sources.environments.vocabulary import Place, Vocabulary
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.progress import report
+from tradeoff_gym.environment_state import frozen
+from tradeoff_gym.exploration import reward_row
+from tradeoff_gym.rewards import objectives_of
+from tradeoff_gym.vocabulary import Place, Vocabulary
 
 MOST_STEPS = 1_000_000
 MOST_STATES = 100_000

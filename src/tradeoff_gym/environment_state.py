@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.sources.environments.branching import BranchingRandom, NotExactError, Uniform
+from tradeoff_gym.branching import BranchingRandom, NotExactError, Uniform
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, Enum)
 RANDOMNESS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)

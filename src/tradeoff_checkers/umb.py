@@ -15,7 +15,9 @@ from tradeoff.model import Vector
 from tradeoff.problems.building import Numbered
 from tradeoff.problems.layer import Int
 from tradeoff.problems.mdp import MDP
-from tradeoff.sources.checkers.explicit_models import (
+from tradeoff.sources.limits import check_characters
+from tradeoff.sources.messages import shortened
+from tradeoff_checkers.explicit_models import (
     REFUSED,
     ExplicitModel,
     ModelOptions,
@@ -23,10 +25,8 @@ from tradeoff.sources.checkers.explicit_models import (
     chosen_objectives,
     to_mdp,
 )
-from tradeoff.sources.checkers.umb_archive import Archive
-from tradeoff.sources.checkers.valuations import state_names
-from tradeoff.sources.limits import check_characters
-from tradeoff.sources.messages import shortened
+from tradeoff_checkers.umb_archive import Archive
+from tradeoff_checkers.valuations import state_names
 
 FORMATS = (0, 1)
 LARGEST_INDEX = 16 << 20

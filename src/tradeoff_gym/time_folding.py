@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.model import Vector
-from tradeoff.sources.environments.environment_state import frozen, is_number
-from tradeoff.sources.environments.exploration import StateSpace
+from tradeoff_gym.environment_state import frozen, is_number
+from tradeoff_gym.exploration import StateSpace
 
 
 def fold_time(space: StateSpace) -> StateSpace:

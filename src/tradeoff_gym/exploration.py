@@ -15,15 +15,15 @@ import numpy as np
 from tradeoff.model import Matrix, Vector
 from tradeoff.problems.layer import Int
 from tradeoff.problems.ram import GIB, memory_limit, resident_memory
-from tradeoff.sources.environments.branching import BranchingRandom, NotExactError
-from tradeoff.sources.environments.environment_state import (
+from tradeoff.sources.progress import report
+from tradeoff_gym.branching import BranchingRandom, NotExactError
+from tradeoff_gym.environment_state import (
     EnvironmentState,
     RestartExploration,
     check_single,
     frozen,
     kept,
 )
-from tradeoff.sources.progress import report
 
 MOST_STATES = 1_000_000
 MOST_UNSEEN = 20_000  # states of an environment whose observations are continuous, or much fewer than its states
