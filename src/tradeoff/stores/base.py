@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.log import Event
+from tradeoff.log import Event, checksum
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")  # safe in a file name, a URL and a shell
 BACKGROUND_THREADS = 16
@@ -77,6 +77,15 @@ class Store(Protocol):
         """Return how many events each log of a folder has, oldest first; 0 if it cannot be read."""
         return {name: len(log) if isinstance(log, list) else 0 for name, log in self.logs(folder).items()}
 
+    def unchecked(self, folder: str) -> int:
+        """Return how many logs of a folder end with events that an earlier version stored without a checksum."""
+        return 0
+
+    @property
+    def lost(self) -> str:
+        """Why nothing more can be saved; "" as long as it can."""
+        return ""
+
     @property
     def shared(self) -> bool:
         """Whether several processes can have this store open and write to it."""
@@ -119,13 +128,15 @@ def lines_of(events: Events) -> list[str]:
     return [json.dumps(dict(event), allow_nan=False) for event in events]
 
 
-def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Event]:
-    """Return the events of a log, given (position, JSON text) pairs that should begin at position ``after``.
+def events_from(rows: Iterable[tuple[int, object, int | None]], after: int = 0, before: int = 0) -> list[Event]:
+    """Return the events of a log, given rows that should begin at position ``after``: position, JSON text, checksum.
 
-    Raise a DamagedError if one is missing or is not a JSON object.
+    A checksum covers its own event and all events before it; ``before`` is that of the event before the first row. An
+    event that an earlier version stored has none (None), but the next checksum covers it. Raise a DamagedError if an
+    event is missing, is not a JSON object or does not match its checksum.
     """
     events: list[Event] = []
-    for expected, (position, text) in enumerate(rows, start=after):
+    for expected, (position, text, stored) in enumerate(rows, start=after):
         if position != expected:
             raise DamagedError(f"event {expected + 1} of the log is missing")
         try:
@@ -134,6 +145,9 @@ def events_from(rows: Iterable[tuple[int, object]], after: int = 0) -> list[Even
             raise DamagedError(f"event {position + 1} of the log is not JSON ({error})") from None
         if not isinstance(event, dict):
             raise DamagedError(f"event {position + 1} of the log is not a JSON object")
+        before = checksum(str(text), before)
+        if stored is not None and stored != before:
+            raise DamagedError(f"event {position + 1} of the log, or one before it, was changed: its checksum differs")
         events.append(event)
     if not events and not after:
         raise DamagedError("the log has no events")

@@ -8,6 +8,7 @@ commit that contains it has returned.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import queue
 import sqlite3
@@ -18,14 +19,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.log import Event
+from tradeoff.log import Event, checksum
 from tradeoff.stores.base import (
     Events,
     Log,
@@ -47,11 +48,20 @@ ROWS = 500  # events in one statement
 CONNECTIONS = 10  # at most, the writer's included
 POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
 IDLE = 1.0  # seconds without a write after which the writer tidies up
-MAX_LENGTHS = 20_000  # logs whose length is cached
-
-Lengths = dict[tuple[str, str], tuple[int, int]]  # (folder, name) of a log -> its id and its number of events
+MAX_ENDS = 20_000  # logs whose end is cached
 
 NOT_SAVED = "the answer was not saved"
+
+
+class _End(NamedTuple):
+    """Where the next event of a log goes."""
+
+    log: int  # its id
+    length: int  # of its events
+    checksum: int
+
+
+Ends = dict[tuple[str, str], _End]  # by the folder and name of the log
 
 
 @dataclass(eq=False)
@@ -70,14 +80,15 @@ class _Write:
 
 
 class SqlStore(Store):
-    """Logs in two tables: ``logs`` (folder, name) and ``events`` (log, position, body)."""
+    """Logs in two tables: ``logs`` (folder, name) and ``events`` (log, position, body, crc)."""
 
     def __init__(self, address: str, *, write: bool = True) -> None:
         self.url = _url(address)
         self._writer: threading.Thread | None = None
-        self._lengths: Lengths = {}
+        self._ends: Ends = {}
         self._unfolded = False  # whether SQLite's write-ahead log holds anything that its file does not
         self._file: SqliteFile | None = None
+        self._lost = ""
         self._anchor: sqlite3.Connection | None = None
         self._engine: Engine | None = None
         try:
@@ -90,7 +101,8 @@ class SqlStore(Store):
                 self._file = SqliteFile(path, write=write)
                 self._engine = _sqlite_engine(self.url, self._file, write)
             with _store_errors(self.url):
-                check_schema(self._engine, self.where, upgrade=write)
+                version = check_schema(self._engine, self.where, upgrade=write)
+                self._crc: sa.ColumnElement[Any] = sa.null() if version == "0001" else events_table.c.crc
                 if self._file is not None:
                     # As long as one connection is open, others create no files, so a full disk can still be read.
                     self._anchor = connect(self._file.real)
@@ -116,14 +128,20 @@ class SqlStore(Store):
         """Whether several processes can write to the store."""
         return self.url.get_backend_name() != "sqlite"
 
+    @property
+    def lost(self) -> str:
+        """Why nothing more can be saved: the file was moved, deleted or replaced."""
+        return self._lost if self._file is None else self._file.lost
+
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, folder: str, name: str, *, after: int = 0) -> list[Event]:
         """Return the events of a log."""
+        begin = max(0, after - 1)  # the event before the first has the checksum to continue from
         wanted = (
-            sa.select(events_table.c.position, events_table.c.body)
+            sa.select(events_table.c.position, events_table.c.body, self._crc)
             .join_from(logs_table, events_table, isouter=True, onclause=sa.and_(
-                events_table.c.log == logs_table.c.id, events_table.c.position >= after))
+                events_table.c.log == logs_table.c.id, events_table.c.position >= begin))
             .where(logs_table.c.folder == folder, logs_table.c.name == name)
             .order_by(events_table.c.position)
         )  # fmt: skip
@@ -131,7 +149,13 @@ class SqlStore(Store):
             rows = connection.execute(wanted).all()
         if not rows:
             raise missing(folder, name)
-        return events_from([(position, body) for position, body in rows if body is not None], after)
+        found = [(position, body, crc) for position, body, crc in rows if body is not None]
+        if begin == after or not found or found[0][0] != begin:
+            return events_from(found, after)
+        before = found.pop(0)[2]
+        if before is None and found:  # stored by an earlier version
+            return self.read(folder, name)[after:]
+        return events_from(found, after, before or 0)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of a folder's logs, oldest first."""
@@ -142,15 +166,15 @@ class SqlStore(Store):
     def logs(self, folder: str) -> dict[str, Log]:
         """Return all logs of a folder by name, oldest first."""
         wanted = (
-            sa.select(logs_table.c.name, events_table.c.position, events_table.c.body)
+            sa.select(logs_table.c.name, events_table.c.position, events_table.c.body, self._crc)
             .join_from(logs_table, events_table, isouter=True)
             .where(logs_table.c.folder == folder)
             .order_by(logs_table.c.id, events_table.c.position)
         )
-        found: dict[str, list[tuple[int, str]]] = {}
+        found: dict[str, list[tuple[int, str, int | None]]] = {}
         with _store_errors(self.url), self._reading() as connection:
-            for name, position, body in connection.execute(wanted):
-                found.setdefault(name, []).extend([] if body is None else [(position, body)])
+            for name, position, body, crc in connection.execute(wanted):
+                found.setdefault(name, []).extend([] if body is None else [(position, body, crc)])
         return {name: or_damaged(events_from, rows) for name, rows in found.items()}
 
     def lengths(self, folder: str) -> dict[str, int]:
@@ -163,6 +187,21 @@ class SqlStore(Store):
         )
         with _store_errors(self.url), self._reading() as connection:
             return {name: 0 if position is None else position + 1 for name, position in connection.execute(wanted)}
+
+    def unchecked(self, folder: str) -> int:
+        """Return how many logs of a folder end with events that an earlier version stored without a checksum."""
+        last = sa.select(sa.func.max(events_table.c.position)).where(events_table.c.log == logs_table.c.id)
+        wanted = (
+            sa.select(sa.func.count())
+            .join_from(logs_table, events_table)
+            .where(
+                logs_table.c.folder == folder,
+                events_table.c.position == last.correlate(logs_table).scalar_subquery(),
+                self._crc.is_(None),
+            )
+        )
+        with _store_errors(self.url), self._reading() as connection:
+            return int(connection.execute(wanted).scalar_one())
 
     def _reading(self) -> Connection:
         if self._engine is None:
@@ -262,17 +301,17 @@ class SqlStore(Store):
                     assert self._engine is not None
                     connection = self._engine.execution_options(writing=True).connect()
                 with connection.begin():
-                    unknown = {write.key for write in batch if write.after is not None} - self._lengths.keys()
-                    known = self._lengths | _state(connection, unknown)
+                    unknown = {write.key for write in batch if write.after is not None} - self._ends.keys()
+                    known = self._ends | _find_ends(connection, unknown)
                     refused = _write_all(connection, batch, known)
                     if self._file is not None:
                         self._file.check()
-            if not self.shared:  # there is no other writer, so the lengths stay valid
-                self._lengths = known if len(known) < MAX_LENGTHS else {}
+            if not self.shared:  # there is no other writer, so the ends stay valid
+                self._ends = known if len(known) < MAX_ENDS else {}
             if self._anchor is not None:
                 self._fold()  # before acknowledging: moving the file leaves the write-ahead log behind
         except BaseException as error:  # every kind of failure must reach the callers
-            self._lengths = {}  # the outcome may be unknown, so read the lengths again
+            self._ends = {}  # the outcome may be unknown, so read the ends again
             for write in batch:
                 write.done.set_exception(error)
             if connection is not None:
@@ -307,6 +346,7 @@ class SqlStore(Store):
             self._engine = None
         if self._file is not None:
             self._file.close()
+            self._lost = self._file.lost
             self._file = None
 
 
@@ -323,10 +363,10 @@ def _alive(connection: Connection) -> bool:
         return False
 
 
-def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> dict[int, StoreError]:
+def _write_all(connection: Connection, batch: list[_Write], known: Ends) -> dict[int, StoreError]:
     """Write a batch with as few statements as possible; return the refused writes by index, with the reason.
 
-    ``known`` has the id and length of every log in the batch that exists, and is updated.
+    ``known`` has the end of every log in the batch that exists, and is updated.
     """
     refused: dict[int, StoreError] = {}
     rows: list[dict[str, Any]] = []
@@ -335,16 +375,18 @@ def _write_all(connection: Connection, batch: list[_Write], known: Lengths) -> d
     for i, write in enumerate(batch):
         key = write.key
         if write.after is None and key in created:
-            known[key] = created.pop(key), 0
-        elif write.after is None or (key in known and known[key][1] != write.after):
+            known[key] = _End(created.pop(key), 0, 0)
+        elif write.after is None or (key in known and known[key].length != write.after):
             refused[i] = conflict(*key)
             continue
         elif key not in known:
             refused[i] = missing(*key)
             continue
-        log, count = known[key]
-        rows += [{"log": log, "position": count + j, "body": line} for j, line in enumerate(write.lines)]
-        known[key] = log, count + len(write.lines)
+        log, count, crc = known[key]
+        for position, line in enumerate(write.lines, start=count):
+            crc = checksum(line, crc)
+            rows.append({"log": log, "position": position, "body": line, "crc": crc})
+        known[key] = _End(log, count + len(write.lines), crc)
     if rows:
         _insert(connection, rows)
     return refused
@@ -356,26 +398,36 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> None:
         connection.execute(sa.insert(events_table), rows)
         return
     for begin in range(0, len(rows), ROWS):
-        values = tuple(row[name] for row in rows[begin : begin + ROWS] for name in ("log", "position", "body"))
-        places = ", ".join(["(?, ?, ?)"] * (len(values) // 3))
-        connection.exec_driver_sql(f"INSERT INTO events (log, position, body) VALUES {places}", values)
+        values = tuple(row[name] for row in rows[begin : begin + ROWS] for name in ("log", "position", "body", "crc"))
+        places = ", ".join(["(?, ?, ?, ?)"] * (len(values) // 4))
+        connection.exec_driver_sql(f"INSERT INTO events (log, position, body, crc) VALUES {places}", values)
 
 
-def _state(connection: Connection, keys: set[tuple[str, str]]) -> Lengths:
-    """Return the id and length of each of these logs that exists, locked until the transaction ends."""
+def _find_ends(connection: Connection, keys: set[tuple[str, str]]) -> Ends:
+    """Return the end of each of these logs that exists, locked until the transaction ends."""
     if not keys:
         return {}
     wanted = sa.tuple_(logs_table.c.folder, logs_table.c.name).in_(sorted(keys))
     # Always lock in the same order: two workers that lock the same logs in different orders would deadlock.
     locked = sa.select(logs_table.c.id, logs_table.c.folder, logs_table.c.name).where(wanted).order_by(logs_table.c.id)
     found = {row.id: (row.folder, row.name) for row in connection.execute(locked.with_for_update())}
+    ends = {log: _End(log, 0, 0) for log in found}
+    same_log = events_table.alias()
+    last = sa.select(same_log.c.crc).where(same_log.c.log == events_table.c.log).order_by(same_log.c.position.desc())
     counted = (
-        sa.select(events_table.c.log, sa.func.count())
+        sa.select(events_table.c.log, sa.func.count(), last.limit(1).scalar_subquery())
         .where(events_table.c.log.in_(list(found)))
         .group_by(events_table.c.log)
     )
-    counts = {log: int(count) for log, count in connection.execute(counted)} if found else {}
-    return {key: (log, counts.get(log, 0)) for log, key in found.items()}
+    for log, count, crc in connection.execute(counted) if found else ():
+        ends[log] = _End(log, count, _running_checksum(connection, log) if crc is None else crc)
+    return {key: ends[log] for log, key in found.items()}
+
+
+def _running_checksum(connection: Connection, log: int) -> int:
+    """Return the checksum of a log whose last event was stored by an earlier version, without one."""
+    wanted = sa.select(events_table.c.body).where(events_table.c.log == log).order_by(events_table.c.position)
+    return functools.reduce(lambda before, body: checksum(str(body), before), connection.execute(wanted).scalars(), 0)
 
 
 def _create(connection: Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -405,7 +457,8 @@ def _url(address: str) -> URL:
             import psycopg  # noqa: F401
         except ImportError:
             raise StoreError(
-                "PostgreSQL needs the package 'psycopg'; install it with: pip install 'tradeoff[postgresql]'"
+                "PostgreSQL needs the package 'psycopg'; install it, in the folder of tradeoff, with: "
+                "pip install '.[postgresql]'"
             ) from None
         return url.set(drivername="postgresql+psycopg")
     if not url.database or url.database == ":memory:":
