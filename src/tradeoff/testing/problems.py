@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Lottery, Matrix, Vector
+from tradeoff.model import Lottery, Matrix, Option, Vector
 from tradeoff.problem import ROUNDING, Problem, dilute, slack_of
 
 
@@ -34,7 +34,7 @@ def check_problem(
     drawn = _rows(k, rows, np.random.default_rng(seed))
     threaded = _from_threads(problem, drawn, threads, seed)
     found = problem.best(drawn)
-    _require(len(found) == len(drawn), f"best returned {len(found)} alternatives for {len(drawn)} rows of weights")
+    _require(len(found) == len(drawn), f"best returned {len(found)} options for {len(drawn)} rows of weights")
     _check_units(problem)
     values = _checked_values(problem, found)
     known = np.concatenate([values, _gains(problem, attainable)])
@@ -76,8 +76,8 @@ def _check_units(problem: Problem) -> None:
         _require(not np.any(problem.nothing.value), f"nothing must be worth exactly 0; it is {problem.nothing.value}")
 
 
-def _checked_values(problem: Problem, found: Sequence[Alternative]) -> Matrix:
-    values = np.array([alternative.value for alternative in found])
+def _checked_values(problem: Problem, found: Sequence[Option]) -> Matrix:
+    values = np.array([option.value for option in found])
     most = 1 + slack_of(problem) + ROUNDING
     _require(
         values.shape == (len(found), len(problem.objectives)),
@@ -129,23 +129,21 @@ def _from_threads(problem: Problem, rows: Matrix, threads: int, seed: int) -> li
         sys.setswitchinterval(interval)
 
 
-def _one(found: Sequence[Alternative]) -> Alternative:
-    _require(len(found) == 1, f"best returned {len(found)} alternatives for 1 row of weights")
+def _one(found: Sequence[Option]) -> Option:
+    _require(len(found) == 1, f"best returned {len(found)} options for 1 row of weights")
     return found[0]
 
 
 def _check_repeats(problem: Problem, rows: Matrix, values: Matrix, threaded: Sequence[dict[int, Vector]]) -> None:
     """A row's result does not depend on its batch, its size, or on other threads."""
     order = np.random.default_rng(0).permutation(len(rows))
-    for i, alternative in zip(order, problem.best(rows[order]), strict=True):
+    for i, option in zip(order, problem.best(rows[order]), strict=True):
         _require(
-            np.array_equal(alternative.value, values[i]),
+            np.array_equal(option.value, values[i]),
             f"best({rows[i].tolist()}) depends on the other rows of the batch",
         )
-    for alternative, value, row in zip(problem.best(rows * 2.0**600), values, rows, strict=True):
-        _require(
-            np.array_equal(alternative.value, value), f"best({row.tolist()}) changes when the weights are multiplied"
-        )
+    for option, value, row in zip(problem.best(rows * 2.0**600), values, rows, strict=True):
+        _require(np.array_equal(option.value, value), f"best({row.tolist()}) changes when the weights are multiplied")
     for results in threaded:
         for i, value in results.items():
             _require(np.array_equal(value, values[i]), f"best({rows[i].tolist()}) is another when several threads ask")
@@ -160,22 +158,22 @@ def _check_refusals(problem: Problem, k: int) -> None:
         raise AssertionError(f"best must refuse the weights {weights} with an ArgumentError")
 
 
-def _check_show(problem: Any, found: Sequence[Alternative]) -> None:
-    """A lottery has at most k+1 trajectories, and their mean is the alternative's value in the person's units."""
+def _check_show(problem: Any, found: Sequence[Option]) -> None:
+    """A lottery has at most k+1 trajectories, and their mean is the option's value in the person's units."""
     k = len(problem.objectives)
-    shown = [*found, *(dilute(alternative, 0.3) for alternative in found)]
-    for alternative in [*shown, *([] if problem.nothing is None else [problem.nothing])]:
-        lottery = problem.show(alternative)
+    shown = [*found, *(dilute(option, 0.3) for option in found)]
+    for option in [*shown, *([] if problem.nothing is None else [problem.nothing])]:
+        lottery = problem.show(option)
         _require(isinstance(lottery, Lottery), f"show must return a Lottery, not {type(lottery).__name__}")
         _require(
             len(lottery.trajectories) <= k + 1, f"show returned {len(lottery.trajectories)} trajectories for k = {k}"
         )
-        expected = problem.origin + problem.scale * alternative.value
+        expected = problem.origin + problem.scale * option.value
         size = np.maximum(np.abs(lottery.outcomes).max(axis=0), getattr(problem, "largest_total", 0.0))
         gap = np.abs(lottery.average - expected)
         _require(
             np.all(gap <= ROUNDING * (np.abs(problem.scale) + size)),
-            f"show's average is {lottery.average.tolist()}, but the alternative's outcome is {expected.tolist()}",
+            f"show's average is {lottery.average.tolist()}, but the option's outcome is {expected.tolist()}",
         )
         if callable(getattr(problem, "outcome", None)):
-            _require(np.allclose(problem.outcome(alternative.value), expected), "outcome(v) must be origin + scale * v")
+            _require(np.allclose(problem.outcome(option.value), expected), "outcome(v) must be origin + scale * v")

@@ -12,7 +12,7 @@ from typing import Any
 from tradeoff.errors import ArgumentError, TradeoffError
 from tradeoff.stores import ConflictError, MissingError, Store
 
-HEADER = {"event": "header", "format": "tradeoff-log/2", "time": "2026-01-01T00:00:00+00:00"}
+HEADER = {"event": "header", "format": "tradeoff-log/3", "time": "2026-01-01T00:00:00+00:00"}
 UNSAFE_NAMES = ("", "..", "a/b", "a b", "é", "x" * 129, "a\n")
 
 OpenStore = Callable[[], Store]

@@ -11,7 +11,7 @@ person who is asked as well as for the second. A law that does not hold raises a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,19 +20,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
-from tradeoff.menus import AnyAnswer, AnyQuestion, comparisons
-from tradeoff.model import NOTHING, Alternative, Objective, Recommendation, Reference, Vector
+from tradeoff.evidence import Answer, half_spaces
+from tradeoff.model import (
+    NOTHING,
+    SKIP,
+    Criterion,
+    Objective,
+    Option,
+    Question,
+    Recommendation,
+    Reference,
+    Reply,
+    Vector,
+)
 from tradeoff.problem import Problem, slack_of, weight_rows
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
-from tradeoff.strategies import AnyStrategy, Reply, Step, start
-from tradeoff.strategies.polytope import Cone, TooManyRays, half_spaces
-from tradeoff.users import LinearUser
+from tradeoff.simulation.respondents import LinearRespondent
+from tradeoff.strategies import AnyStrategy, Step, start
+from tradeoff.strategies.cone import Cone
 
 MakeProblem = Callable[[], Problem]
-Person = Callable[[AnyQuestion], Reply]
-Optimum = Callable[[Vector], float]  # what the best alternative is worth, for weights on gains
+Person = Callable[[Question], Reply]
+Optimum = Callable[[Vector], float]  # what the best option is worth, for weights on gains
 
 ROUNDING = 1e-9  # what a bound may be exceeded by: the rounding of sums of products
 RAYS = 100_000  # beyond so many the exact worst case is not checked
@@ -62,10 +73,10 @@ def small_problems(seed: int = 0) -> dict[str, MakeProblem]:
     return {"catalogue": catalogue, "MDP": mdp, "point set": point_set}
 
 
-def simulated_person(problem: Problem, seed: int, precision: float = 0.01, error_rate: float = 0.0) -> LinearUser:
-    """Return somebody with random weights whose best alternative is worth 1."""
+def simulated_person(problem: Problem, seed: int, precision: float = 0.01, error_rate: float = 0.0) -> LinearRespondent:
+    """Return somebody with random weights whose best option is worth 1."""
     weights = np.random.default_rng([seed, 4]).dirichlet(np.ones(len(problem.objectives)))
-    return LinearUser.scaled(problem, weights, precision, error_rate, seed)
+    return LinearRespondent.scaled(problem, weights, precision, error_rate, seed)
 
 
 @dataclass(frozen=True)
@@ -73,9 +84,9 @@ class Moment:
     """What a strategy said before a question was answered, or (without a question) at the end."""
 
     recommendation: Recommendation
-    question: AnyQuestion | None
+    question: Question | None
     left: int | None
-    reply: Reply = None
+    reply: Reply = SKIP
 
 
 def interview(
@@ -170,34 +181,30 @@ def check_certificates(
     """
     problem = make()
     person = simulated_person(problem, seed, precision, error_rate)
-    answers: list[tuple[int, AnyQuestion, AnyAnswer]] = []
+    answers: list[Answer] = []
     for number, moment in enumerate(interview(strategy, problem, person, **options), start=1):
         said = moment.recommendation
         if said.regret_bound is not None:
-            trusted = [(label, q, answer) for label, q, answer in answers if label not in said.doubtful]
-            found = worst_regret(problem, trusted, said.alternative.value, optimum)
+            trusted = [answer for answer in answers if answer.number not in (*said.doubtful, *said.unexplained)]
+            found = worst_regret(problem, trusted, said.option.value, optimum)
             assert found is None or found <= said.regret_bound + ROUNDING, (
                 f"law 6: before question {number} the certificate is {said.regret_bound:.3g}, but somebody who fits the "
                 f"answers loses {found:.3g}"
             )
-        if moment.question is not None and moment.reply is not None:
-            answers.append((number, moment.question, moment.reply))
+        if moment.question is not None and moment.reply != SKIP:
+            answers.append(Answer(moment.question, moment.reply, number))
 
 
 def worst_regret(
-    problem: Problem, answers: list[tuple[int, AnyQuestion, AnyAnswer]], value: Vector, optimum: Optimum | None = None
+    problem: Problem, answers: list[Answer], value: Vector, optimum: Optimum | None = None
 ) -> float | None:
     """Return the largest relative regret of a value to anybody who fits the answers; None if that cannot be said."""
     k = len(problem.objectives)
     cone = Cone.orthant(k, 1.0, limit=RAYS)
-    for label, question, answer in answers:
-        cone = cone.add(half_spaces(*comparisons(question, answer)), label)
-    try:
-        weights = cone.rays[:, :-1]
-    except TooManyRays:
+    cone = cone.add_all((answer.number, half_spaces(*answer.certain_terms())) for answer in answers)
+    if cone.empty or not cone.complete:
         return None
-    if cone.empty:
-        return None
+    weights = cone.rays[:, :-1]
     if optimum is None:
         best = np.array([w @ a.value for w, a in zip(weights, problem.best(weights), strict=True)])
     else:
@@ -220,13 +227,13 @@ def check_units(
     after = interview(strategy, InOtherUnits(make()), person, **options)
     assert len(before) == len(after), f"law 7: {len(before) - 1} questions, in other units {len(after) - 1}"
     for one, two in zip(before, after, strict=True):
-        assert one.recommendation.alternative.value.tobytes() == two.recommendation.alternative.value.tobytes(), (
+        assert one.recommendation.option.value.tobytes() == two.recommendation.option.value.tobytes(), (
             "law 7: something else is recommended in other units"
         )
     order = np.random.default_rng([seed, 5]).permutation(len(plain.objectives))
-    permuted = LinearUser(person.weights[order], person.precision)
+    permuted = LinearRespondent(person.weights[order], person.precision)
     turned = interview(strategy, InAnotherOrder(make(), order), permuted, **options)[-1].recommendation
-    loss = person.worth(before[-1].recommendation.alternative.value) - permuted.worth(turned.alternative.value)
+    loss = person.worth(before[-1].recommendation.option.value) - permuted.worth(turned.option.value)
     assert loss <= tolerance, f"law 7: with the objectives in another order the person loses {loss:.3g} more"
 
 
@@ -243,12 +250,12 @@ class _Derived:
         self.fingerprint = f"{type(self).__name__} of {inner.fingerprint}"
 
     @property
-    def nothing(self) -> Alternative:
-        """The reference as an alternative worth exactly zero."""
-        return Alternative(np.zeros(len(self.objectives)), NOTHING)
+    def nothing(self) -> Option:
+        """The reference as an option worth exactly zero."""
+        return Option(np.zeros(len(self.objectives)), NOTHING)
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return one optimal alternative per row of weights."""
+    def best(self, weights: ArrayLike) -> list[Option]:
+        """Return one optimal option per row of weights."""
         return self.inner.best(weights)
 
 
@@ -274,24 +281,27 @@ class InAnotherOrder(_Derived):
         self.objectives = tuple(inner.objectives[j] for j in self.order)
         self.origin, self.scale = inner.origin[self.order], inner.scale[self.order]
 
-    def best(self, weights: ArrayLike) -> list[Alternative]:
-        """Return one optimal alternative per row of weights."""
+    def best(self, weights: ArrayLike) -> list[Option]:
+        """Return one optimal option per row of weights."""
         rows = weight_rows(weights, self.objectives)[:, np.argsort(self.order)]
-        return [Alternative(found.value[self.order], found.plan) for found in self.inner.best(rows)]
+        return [Option(found.value[self.order], found.plan) for found in self.inner.best(rows)]
 
 
 def sometimes_skipping(person: Person, seed: int, share: float = 0.1) -> Person:
     """Return a person who skips some of the questions."""
     random = np.random.default_rng([seed, 6])
-    return lambda question: None if random.random() < share else person(question)
+    return lambda question: SKIP if random.random() < share else person(question)
 
 
 def _said(recommendation: Recommendation) -> tuple[Any, ...]:
     """Return everything that must be the same in a replay, to be compared bit for bit."""
 
-    def parts() -> Iterator[Any]:
-        for value in vars(recommendation).values():
-            value = value.value if isinstance(value, Alternative) else value
-            yield value.tobytes() if isinstance(value, np.ndarray) else value
+    def parts(values: Iterable[Any]) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, Criterion):
+                yield from parts((value.weights, value.best, value.worst_case))
+            else:
+                value = value.value if isinstance(value, Option) else value
+                yield value.tobytes() if isinstance(value, np.ndarray) else value
 
-    return tuple(parts())
+    return tuple(parts(vars(recommendation).values()))
