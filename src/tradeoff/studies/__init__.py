@@ -1,7 +1,6 @@
-"""Studies with real people: sessions, attention checks, and data export."""
+"""Studies with real people: sessions, attention checks, the service behind pages and API, and data export."""
 
-from tradeoff.studies.session import MenuPrompt, Prompt, Session, TurnError
-from tradeoff.studies.sessions import Page, Sessions
+from tradeoff.studies.session import Prompt, Session, TurnError, View
 from tradeoff.studies.study import Study
 
-__all__ = ["MenuPrompt", "Page", "Prompt", "Session", "Sessions", "Study", "TurnError"]
+__all__ = ["Prompt", "Session", "Study", "TurnError", "View"]

@@ -1,4 +1,4 @@
-"""Export the data of a study: a row per answer, a row per person, and everything needed to replay them."""
+"""Export the data of a study: a row per answer, a row per participant, and everything needed to replay them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError, StoreError
-from tradeoff.log import Asked, Event, Given, Header, LogState, MenuAsked, Stated, fold, word
-from tradeoff.menus import QUESTIONS, strength_of
+from tradeoff.evidence import QUESTIONS
+from tradeoff.log import FORMAT, Asked, Event, Given, Header, LogState, Observed, Stated, fold
+from tradeoff.model import SKIP
 from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
 
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
 Format = Literal["csv", "jsonl", "parquet"]
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")  # full-width signs, too
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "parquet")
 Row = dict[str, Any]
-PLACES = ("first", "second", "third", "fourth")  # the alternatives of a question
 
 README = """Data of the study {name!r}.
 
-answers.{format}        one row per answer, skip and attention check; gains (0 is the reference, 1 the best attainable)
-                   and outcomes (in units) of the alternatives, which of two was shown on the left, in which order a menu of
-                   more was shown, what was answered (by number: "2 > 1, 3 > 4") and chosen (by place), by how much it is
-                   better (a lot or a little, where that was asked for), and whether it was taken back
-participants.{format}   one row per person
-events.jsonl       every event of every person, in order, with their number: Interview.resume replays them
+answers.{format}        one row per answer, skip, attention check and statement; gains (0 is the reference, 1 the best
+                   attainable) and outcomes (in units) of the options, in which order they were shown ("2 1": the second
+                   option on the left), which option was best and which worst (by number), or the reply in a word (equal,
+                   skip) or the statement, and whether it was undone
+participants.{format}   one row per participant
+events.jsonl       every event of every participant, in order, with their number: Interview.resume replays them
 study.json         strategy, settings, texts and seed
 problem.npz        the problem: tradeoff.load("problem.npz")
 """
@@ -77,53 +78,46 @@ def readable(problem: AnyProblem, logs: Mapping[str, Log]) -> dict[int, list[Eve
     return {number: log for number in states if not isinstance(log := every[number - 1], DamagedError)}
 
 
-def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2, strengths: bool = False) -> list[Row]:
-    """Return one row per answer, skip and check of every participant whose log can be read, in order.
+def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2) -> list[Row]:
+    """Return one row per answer, skip, check, observation and statement of every readable participant, in order.
 
-    Every row has columns for ``most`` alternatives, or for as many as the largest question had; and one for the strength,
-    with ``strengths`` or where somebody was asked for it.
+    Every row has columns for ``most`` options, or for as many as the largest question had.
     """
     states = folded(problem, logs)[0]
-    strengths = strengths or any(state.strengths for state in states.values())
-    menus = [one.shown for state in states.values() for one in state.given if isinstance(one.shown, MenuAsked)]
-    most = max([most, *(len(menu.alternatives) for menu in menus)])
+    shown = (given.shown for state in states.values() for given in state.given)
+    most = max([most, *(len(one.options) for one in shown if not isinstance(one, Stated))])
     return [
-        _answer(problem, number, ordinal, given, most, strengths)
+        _answer(problem, number, ordinal, given, most)
         for number, state in states.items()
         for ordinal, given in enumerate(state.given, start=1)
     ]
 
 
-def _answer(
-    problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int, strengths: bool = False
-) -> Row:
-    shown = given.shown
+def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int) -> Row:
+    shown, reply = given.shown, given.reply
+    kind = "statement" if isinstance(shown, Stated) else "observation" if isinstance(shown, Observed) else "question"
+    named = kind != "statement"
     row: Row = {
         "participant": participant,
         "place": ordinal,
-        "kind": given.check or ("statement" if isinstance(shown, Stated) else "question"),
+        "kind": given.check or kind,
         "number": given.number,
-        "asks": shown.asks if isinstance(shown, MenuAsked) else None if isinstance(shown, Stated) else "pair",
-        "left": None if isinstance(shown, MenuAsked | Stated) else shown.left,
-        "order": " ".join(str(number + 1) for number in shown.order) if isinstance(shown, MenuAsked) else None,
-        "answer": word(given.reply),
-        "chosen": given.said,
-        **({"strength": strength_of(given.reply)} if strengths else {}),
-        "retracted": given.retracted,
+        "asks": None if isinstance(shown, Stated) else shown.asks,
+        "order": " ".join(str(position + 1) for position in shown.order) if isinstance(shown, Asked) else None,
+        "best": reply.best + 1 if named and reply.best is not None else None,
+        "worst": reply.worst + 1 if named and reply.worst is not None else None,
+        "reply": shown.text if isinstance(shown, Stated) else reply.word,
+        "undone": given.undone,
         "asked": shown.at.isoformat(),
         "answered": given.at.isoformat(),
         "seconds": round(given.seconds, 3),
     }
-    alternatives: tuple[tuple[float, ...], ...] = ()  # a statement is about none
-    if isinstance(shown, MenuAsked):
-        alternatives = shown.alternatives
-    elif not isinstance(shown, Stated):
-        alternatives = (shown.first, shown.second)
-    for side, gains in zip_longest(PLACES[:most], alternatives):
+    options = () if isinstance(shown, Stated) else shown.options
+    for place, gains in zip_longest(range(most), options):
         outcome = None if gains is None else problem.outcome(np.array(gains))
         for j, objective in enumerate(problem.objectives):
-            row[f"{side} gain {objective.name}"] = gains and gains[j]
-            row[f"{side} {objective.name}"] = None if outcome is None else float(outcome[j])
+            row[f"option {place + 1} gain {objective.name}"] = gains and gains[j]
+            row[f"option {place + 1} {objective.name}"] = None if outcome is None else float(outcome[j])
     return row
 
 
@@ -141,14 +135,14 @@ def _participant(problem: AnyProblem, number: int, state: LogState) -> Row:
         "begun": begun and begun.isoformat(),  # a link may be created long before its first question is shown
         "last": begun and state.last.isoformat(),
         "seconds": begun and round(max(0.0, (state.last - begun).total_seconds()), 3),
-        "answers": sum(one.reply is not None for one in standing),
-        "skipped": sum(one.reply is None for one in standing),
-        "taken back": sum(one.retracted and one.check is None for one in state.given),
+        "answers": sum(given.reply != SKIP for given in standing),
+        "skipped": sum(given.reply == SKIP for given in standing),
+        "undone": sum(given.undone and given.check is None for given in state.given),
         "finished": end is not None,
         "check dominated": found["dominated"],
         "check repeat": found["repeat"],
         "flagged": "failed" in found.values(),
-        "sides": state.header.sides,
+        "order seed": state.header.order_seed,
         "reason": end and end.reason,
         "regret bound": end and end.regret_bound,
         "likely regret": end and end.likely_regret,
@@ -192,7 +186,7 @@ def _parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
         from pyarrow import parquet
     except ImportError:
         raise ArgumentError(
-            "Parquet needs the package 'pyarrow'; install it with: pip install 'tradeoff[data]'"
+            "Parquet needs the package 'pyarrow'; install it, in the folder of tradeoff, with: pip install '.[data]'"
         ) from None
     table = pyarrow.table({name: [row[name] for row in rows] for name in columns})
     out = io.BytesIO()
@@ -206,20 +200,22 @@ def without_formulas(cell: object) -> object:
     >>> without_formulas("=1+1"), without_formulas(-3.5), without_formulas("a-b")
     ("'=1+1", -3.5, 'a-b')
     """
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def largest_question(study: Study) -> int:
-    """Return how many alternatives the largest question of a study has."""
-    return QUESTIONS.get(study.settings.get("questions", "pairs"), (2, ""))[0]
+    """Return how many options the largest question of a study has."""
+    kind = study.settings.get("questions", "pairs")
+    largest = max(size for size, _ in QUESTIONS.values())  # of a kind of an earlier version
+    return QUESTIONS[kind][0] if kind in QUESTIONS else largest
 
 
-def columns_of(problem: AnyProblem, most: int = 2, strengths: bool = False) -> tuple[list[str], list[str]]:
+def columns_of(problem: AnyProblem, most: int = 2) -> tuple[list[str], list[str]]:
     """Return the column names of both tables, which an empty table needs too."""
     nothing, time = (0.0,) * len(problem.objectives), datetime.fromtimestamp(0, UTC)
-    given = Given(shown=Asked(number=1, first=nothing, second=nothing, at=time), reply=None, at=time)
-    empty = LogState(Header(problem="", strategy="", settings={}, at=time))
-    return list(_answer(problem, 1, 1, given, most, strengths)), list(_participant(problem, 1, empty))
+    given = Given(shown=Asked(number=1, options=(nothing, nothing), order=(0, 1), at=time), reply=SKIP, at=time)
+    empty = LogState(Header(format=FORMAT, problem="", strategy="", settings={}, at=time))
+    return list(_answer(problem, 1, 1, given, most)), list(_participant(problem, 1, empty))
 
 
 def files_of(
@@ -227,16 +223,16 @@ def files_of(
 ) -> dict[str, Callable[[], bytes]]:
     """Return the files of an export by name; calling one returns its content.
 
-    ``coverage`` is what some of the interviews are about, if the study was compiled while it was served.
+    ``coverage`` is what some of the interviews are about, if version 0.3 compiled the study while it was served.
     """
     if format not in FORMATS:
         raise ArgumentError(f"data is written as {', '.join(FORMATS)}, not as {format!r:.40}")
-    most, strengths = largest_question(study), bool(study.settings.get("strengths"))
-    answers, participants = columns_of(problem, most, strengths)
+    most = largest_question(study)
+    answers, participants = columns_of(problem, most)
     readme = README.format(name=study.name, format=format)
     public = {key: value for key, value in asdict(study).items() if key != "admin"}
     files: dict[str, Callable[[], bytes]] = {
-        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most, strengths), answers, format),
+        f"answers.{format}": lambda: table_bytes(answer_rows(problem, logs, most), answers, format),
         f"participants.{format}": lambda: table_bytes(participant_rows(problem, logs), participants, format),
         "events.jsonl": lambda: "".join(f"{line}\n" for line in event_lines(readable(problem, logs))).encode(),
         "study.json": lambda: (json.dumps(public, indent=2, ensure_ascii=False) + "\n").encode(),

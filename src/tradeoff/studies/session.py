@@ -1,77 +1,72 @@
-"""A session: one person's interview, with the attention checks of a study in between.
+"""A session: one participant's interview, with the attention checks of a study in between.
 
-Like an interview, a session is its log; the checks and the end are events in the same log. Every question shown has a
-*turn*, a number unique within the session. An answer names its turn, so that a request sent twice, or from an old page,
-can be told from a new one.
+Like an interview, a session is its log; the checks and the end are events in the same log. Every question shown has a *turn*,
+a number unique within the session. An answer names its turn, so that a request sent twice, or from an old page, can be told
+from a new one.
+
+Recording and computing are separate. ``view`` runs the strategy; everything else only reads and adds to the log. So a server
+can compute views in other processes, and share them between participants with the same answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from tradeoff.errors import ArgumentError, TradeoffError
-from tradeoff.interview import Clock, Interview, Record, wall_clock
-from tradeoff.log import (
-    Asked,
-    CheckAnswered,
-    CheckKind,
-    CheckRetracted,
-    CheckShown,
-    Ended,
-    Event,
-    LogState,
-    MenuAsked,
-    PairReply,
-    Reply,
-    Shown,
-    ShownMenu,
-    Side,
-    side_of,
-)
-from tradeoff.menus import Choice, Menu, Occasion, Statement, plain
-from tradeoff.model import Answer, Question, Recommendation
+from tradeoff.evidence import Answer, check_reply
+from tradeoff.interview import Clock, Interview, wall_clock
+from tradeoff.log import Asked, CheckKind, Ended, Event, LogState, ShownQuestion, Stated, Undone, answer_event
+from tradeoff.log import display_order as order_of
+from tradeoff.model import EQUAL, FIRST, NONE, SKIP, UNKNOWN, Question, Recommendation, Reply
 from tradeoff.problem import Problem
+from tradeoff.problems.statements import parse_statement
 from tradeoff.studies.checks import dominated_pair
 
 if TYPE_CHECKING:
     from tradeoff.sources import AnyProblem
 
 DOMINATED_AFTER = 3  # answers
+MOST_STATEMENTS = 30  # the time for a question grows with their square
 
 
 class TurnError(TradeoffError):
-    """The answer is not to the current question: that question is already answered, or was taken back."""
+    """The answer is not to the current question: that question is already answered, or was undone."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What follows from a participant's answers: the next question or attention check, and the recommendation.
+
+    It can be pickled, and is the same for all participants with the same answers.
+    """
+
+    question: Question | None  # None when nothing is left to ask
+    recommendation: Recommendation
+    at_most: int | None  # the most questions that can still come, this one included; None if the strategy cannot tell
+    check: CheckKind | None = None
+    expected: Reply | None = None  # the reply that the check expects
+    repeats: int | None = None  # the number of the answer whose pair the check repeats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Prompt(Shown):
-    """A question put to a person: its turn, and which attention check it is, if it is one."""
+class Prompt(ShownQuestion):
+    """A question put to a participant: its turn, and which attention check it is, if it is one."""
 
     turn: int
     check: CheckKind | None = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MenuPrompt(ShownMenu):
-    """A menu put to a person, and its turn; attention checks are pairs."""
-
-    turn: int
-
-
-def nowhere() -> None:
-    """Keep nothing."""
-
-
 class Session:
-    """One person's interview in a study."""
+    """One participant's interview in a study."""
 
     def __init__(self, interview: Interview, *, checks: bool) -> None:
         """Use ``begin`` for a new session and ``resume`` for one in a store."""
         self.interview, self.checks = interview, checks
-        self.keep: Callable[[], None] = nowhere  # called after events are recorded, before they are acknowledged
-        self._pair: Question | None = None
 
     @classmethod
     def begin(cls, problem: Problem, *, checks: bool, clock: Clock = wall_clock, **settings: Any) -> Session:
@@ -91,147 +86,126 @@ class Session:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    def ask(self) -> Prompt | MenuPrompt | None:
-        """Return the question to be answered now and log that it was shown; None when nothing is left to ask."""
-        prompt = self.next()
+    def view(self) -> View:
+        """Run the strategy, and return what it leads to."""
+        return _Checks(self).view() if self.checks else _own_view(self.interview)
+
+    def ask(self, view: View | None = None) -> Prompt | None:
+        """Return the question to be answered now and log that it was shown; None when nothing is left to ask.
+
+        A ``view`` that was computed before from the same answers saves running the strategy.
+        """
+        view = self.view() if view is None else view
+        prompt = self.next(view)
         if prompt is None:
-            self._end()
-        elif isinstance(prompt, MenuPrompt) or prompt.check is None:
-            self.interview.ask()
-        elif not isinstance(self.state.shown, CheckShown):
-            question = prompt.question
-            expected = Answer.FIRST if prompt.check == "dominated" else self._repeated()[1]
+            self._end(view.recommendation)
+            return None
+        question, number = prompt.question, None if prompt.check else self.state.answered + 1
+        shown = self.state.shown
+        repeated = shown is not None and shown.check == prompt.check and np.array_equal(shown.options, question.values)
+        if not repeated:
+            named = view.expected
+            expected = None if named is None else {"word": named.word} if named.word else {"best": named.best}
             self.interview.record(
-                CheckShown(
-                    check=prompt.check,
-                    first=tuple(question.first.value.tolist()),
-                    second=tuple(question.second.value.tolist()),
-                    left=prompt.left,
-                    expected=expected,
-                    at=self.interview.now(),
+                Asked(
+                    number=number, asks=question.asks, options=tuple(map(tuple, question.values.tolist())),
+                    order=prompt.order, check=prompt.check, expected=expected, at=self.interview.now(),
                 )
-            )
-        self.keep()
+            )  # fmt: skip
         return prompt
 
-    def next(self) -> Prompt | MenuPrompt | None:
+    def next(self, view: View | None = None) -> Prompt | None:
         """Return the question to be answered now without logging anything."""
-        check = self._due()
-        if check is not None:
-            return Prompt(self._check_question(check), self._check_side(check), turn=self.turn, check=check)
-        found = self.interview.next()
-        if isinstance(found, ShownMenu):
-            return MenuPrompt(found.question, found.order, turn=self.turn)
-        return None if found is None else Prompt(found.question, found.left, found.again, turn=self.turn)
-
-    def work_out(self) -> Prompt | MenuPrompt | None:
-        """Return the question to be answered now, once it and the recommendation are computed; nothing is logged."""
-        found = self.next()
-        _ = self.recommendation
-        return found
-
-    def _due(self) -> CheckKind | None:
-        """Return the check that is due now, if any."""
-        if not self.checks:
+        view = self.view() if view is None else view
+        if view.question is None:
             return None
-        answered = sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers)
-        done = {one.check for one in self.state.standing}
-        if not answered:
-            return None
-        if "dominated" not in done and (answered >= DOMINATED_AFTER or self.interview.finished):
-            return "dominated"
-        if "repeat" in done or not self.interview.finished or answered < 2 or not self._repeatable():
-            return None
-        return "repeat"
-
-    def _check_question(self, check: CheckKind) -> Question:
-        if check == "repeat":
-            return self._repeated()[0]
-        if self._pair is None:
-            with self.interview.thinking():
-                self._pair = dominated_pair(self.interview.problem)
-        return self._pair
-
-    def _repeatable(self) -> list[Record]:
-        """Return the answers that can be checked: a pair that can be shown again, or a menu whose two ends were named."""
-        shown = [record for record in self.interview.answers if self.interview.can_show(record[0])]
-        return [record for record in shown if isinstance(record[1], Question) or _ends(record) is not None]
-
-    def _repeated(self) -> tuple[Question, PairReply, Side]:
-        """Return the pair that is repeated, the answer that was given, and which is A now: the first that preferred something.
-
-        Of a menu, its best and its worst are compared: between those a person has noticed a difference.
-        """
-        shown = self._repeatable()
-        given = [record for record in shown if record[2] is not None] or shown
-        record = next((record for record in given if record[2] is not Answer.SAME), given[0])
-        number, question, reply = record[0], record[1], plain(record[2])  # a strength may well differ the second time
-        ends = _ends(record)
-        if ends is not None:
-            return ends, Answer.FIRST, side_of(self.interview.sides, ends)
-        assert isinstance(question, Question) and (reply is None or isinstance(reply, Answer))
-        return question, reply, "second" if self.interview.sides_shown()[number] == "first" else "first"
-
-    def _check_side(self, check: CheckKind) -> Side:
-        return self._repeated()[2] if check == "repeat" else side_of(self.interview.sides, self._check_question(check))
+        if view.check is None:
+            shown = self.interview.shown(view.question)
+            return Prompt(shown.question, shown.order, shown.again, turn=self.turn)
+        if view.repeats is not None:  # with the sides swapped
+            order = self.interview.display_orders()[view.repeats][::-1]
+        else:
+            order = order_of(self.interview.order_seed, view.question)
+        return Prompt(view.question, order, turn=self.turn, check=view.check)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def tell(self, turn: int, reply: Reply) -> None:
-        """Record the answer to this turn's question (None: skipped); raise a TurnError if the turn is over.
+    def tell(self, turn: int, placed: Reply) -> None:
+        """Record the reply to this turn's question, by the places where options were shown.
 
-        The strategy runs only if no question has been shown in this turn.
+        Raise a TurnError if the turn is over. The strategy runs only if no question has been shown in this turn.
         """
         shown = self.shown(turn)
-        if isinstance(shown, CheckShown):
-            side = plain(reply)
-            if isinstance(side, Choice):
-                raise ArgumentError(
-                    "two alternatives are being compared; answer with one of them, or that they are about equal"
-                )
-            self.interview.record(CheckAnswered(check=shown.check, answer=side, at=self.interview.now()))
-        elif reply is None:
-            self.interview.skip()
-        else:
-            self.interview.tell(reply)
-        self.keep()
+        if placed == NONE:
+            raise ArgumentError("'none of these' is not asked here; skip the question instead")
+        reply = shown.by_position(check_reply(placed, len(shown.options), shown.asks))
+        number = None if shown.check is not None else shown.number
+        self.interview.record(answer_event(reply, self.interview.now(), number=number, check=shown.check))
 
-    def know(self, said: str) -> None:
-        """Record what the person says without being asked; it is undone like an answer."""
-        self.interview.know(said)
-        self.keep()
+    def know(self, text: str, *, turn: int | None = None) -> None:
+        """Record a statement, which is undone like an answer; raise a TurnError if the turn is over.
 
-    def shown(self, turn: int) -> Asked | MenuAsked | CheckShown:
+        A statement that stands already is not recorded again. More than ``MOST_STATEMENTS`` are refused.
+        """
+        known = parse_statement(self.interview.problem, text)
+        new = Stated.of(known, number=self.state.answered + 1, at=self.interview.now())
+        standing = [given.shown for given in self.state.standing if isinstance(given.shown, Stated)]
+        if any((one.differences, one.outcomes) == (new.differences, new.outcomes) for one in standing):
+            return
+        self._check_turn(turn)
+        if len(standing) >= MOST_STATEMENTS:
+            raise ArgumentError(f"an interview takes at most {MOST_STATEMENTS} statements; undo one of them first")
+        self.interview.know(known)
+
+    def shown(self, turn: int) -> Asked:
         """Return what was shown in a turn; raise a TurnError if the turn is over or was not asked."""
         if turn != self.turn:
             raise TurnError(
                 "this question has already been answered" if turn < self.turn else "this question was not asked"
             )
+        # A question that waits from an earlier turn may not be the next one: an attention check can come before it.
         if self.state.shown is None and self.ask() is None:
             raise TurnError("this question was not asked")
-        shown = self.state.shown or self.state.question  # a question is not logged again after a check
+        shown = self.state.shown
         assert shown is not None
         return shown
 
     def undo(self, number: int | None = None, *, turn: int | None = None) -> None:
-        """Take back the last answer, or the one with this number; raise a TurnError if the turn is over."""
-        if turn is not None and turn != self.turn:
-            raise TurnError("something was answered or taken back since this page was shown")
+        """Undo the last answer, or the one with this number; raise a TurnError if the turn is over."""
+        self._check_turn(turn)
         standing = self.state.standing
         if number is None and not standing:
-            raise ArgumentError("there is no answer to take back")
+            raise ArgumentError("there is no answer to undo")
         check = standing[-1].check if number is None else None
         if check is not None:
-            self.interview.record(CheckRetracted(check=check, at=self.interview.now()))
+            self.interview.record(Undone(check=check, at=self.interview.now()))
         else:
             self.interview.undo(standing[-1].number if number is None else number)
-        self.keep()
+
+    def _check_turn(self, turn: int | None) -> None:
+        if turn is not None and turn != self.turn:
+            raise TurnError("something was answered, stated or undone since this question was shown")
+
+    def _end(self, final: Recommendation) -> None:
+        """Log the end and the recommendation, once."""
+        if self.state.ended is None:
+            self.interview.record(
+                Ended(
+                    reason=str(final.reason),
+                    complete=final.complete,
+                    value=tuple(final.option.value.tolist()),
+                    weights=tuple(final.weights.tolist()),
+                    regret_bound=final.regret_bound,
+                    likely_regret=final.likely_regret,
+                    at=self.interview.now(),
+                )
+            )
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
     @property
     def problem(self) -> AnyProblem:
-        """What the interview is about: the study's problem, or a coverage of it."""
+        """What the interview is about."""
         return cast("AnyProblem", self.interview.problem)
 
     @property
@@ -249,72 +223,83 @@ class Session:
         """The turn of the current question, or of the one to come."""
         return self.state.turn
 
-    def ask_if_known(self) -> None:
-        """Ask the next question if it is already known, so that it is stored together with the last answer."""
-        if self.ready:
-            self.ask()
-
     @property
-    def ready(self) -> bool:
-        """Whether the next question and the recommendation need no computation."""
-        if not self.interview.known:
-            return False
-        self.interview.next()  # from the cache
-        return self.interview.ready and (self._pair is not None or self._due() != "dominated")
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to ask."""
-        return self.interview.finished and self._due() is None
+    def begun(self) -> bool:
+        """Whether anything was asked or stated."""
+        return self.state.length > 1
 
     @property
     def answered(self) -> int:
-        """How many answers can be taken back."""
+        """How many answers can be undone."""
         return len(self.state.standing)
 
-    @property
-    def at_most(self) -> int | None:
-        """The most questions that can still come, this one included; None if the strategy cannot tell."""
-        left = self.interview.at_most
-        if left is None:
+
+def _own_view(interview: Interview) -> View:
+    """Return the view of an interview without checks."""
+    # What ranks all options takes much memory, and is computed again where it is needed.
+    recommendation = replace(interview.recommendation, criterion=None)
+    return View(interview.position.question, recommendation, interview.at_most)
+
+
+class _Checks:
+    """Puts attention checks between the questions of an interview: one after a few answers, one at the end."""
+
+    def __init__(self, session: Session) -> None:
+        self.interview = session.interview
+        self.done = {given.check for given in session.state.standing if given.check is not None}
+
+    def view(self) -> View:
+        """Return the next question or check."""
+        plain = _own_view(self.interview)
+        at_most = None if plain.at_most is None else plain.at_most + 2 - len(self.done)
+        check = self._due(finished=plain.question is None)
+        if check is None:
+            return replace(plain, at_most=0 if plain.question is None else at_most)
+        view = replace(plain, check=check, at_most=at_most)
+        if check == "dominated":
+            return replace(view, question=dominated_pair(self.interview.problem), expected=FIRST)
+        answer, ends = self._repeated
+        if ends is not None:
+            return replace(view, question=ends, expected=FIRST)
+        return replace(view, question=answer.asked, expected=answer.reply, repeats=answer.number)
+
+    def _due(self, *, finished: bool) -> CheckKind | None:
+        answered = sum(answer.statement is None for answer in self.interview.answers)
+        if not answered:
             return None
-        if self.finished:
-            return 0
-        done = sum(one.check is not None for one in self.state.standing)
-        return left + (2 - done if self.checks else 0)
+        if "dominated" not in self.done and (answered >= DOMINATED_AFTER or finished):
+            return "dominated"
+        if "repeat" in self.done or not finished or answered < 2 or not self._repeatable:
+            return None
+        return "repeat"
 
-    @property
-    def recommendation(self) -> Recommendation:
-        """What is recommended now."""
-        return self.interview.recommendation
+    @cached_property
+    def _repeatable(self) -> list[Answer]:
+        """The answers that can be checked: pairs that can be shown again, and larger questions whose ends were named."""
+        orders = self.interview.display_orders()
+        return [
+            answer
+            for answer in self.interview.answers
+            if answer.asked is not None
+            and answer.number in orders
+            and UNKNOWN not in (option.plan for option in answer.asked.options)
+            and (answer.asked.is_pair or _ends(answer) is not None)
+        ]
 
-    def history(self) -> list[tuple[int, Occasion, Reply, Side | tuple[int, ...]]]:
-        """Return the answers that stand, without checks, in the order they were given, with what was shown where."""
-        sides = self.interview.sides_shown()
-        standing = sorted(self.interview.answers, key=lambda record: record[0])
-        return [(number, question, reply, sides.get(number, "first")) for number, question, reply in standing]
+    @cached_property
+    def _repeated(self) -> tuple[Answer, Question | None]:
+        """The answer that is checked: the first that preferred something; of a larger question, its best and its worst.
 
-    def _end(self) -> None:
-        """Log the end and the recommendation, once."""
-        if self.state.ended is not None:
-            return
-        found = self.recommendation
-        self.interview.record(
-            Ended(
-                reason=str(found.reason),
-                complete=found.complete,
-                value=tuple(found.alternative.value.tolist()),
-                weights=tuple(found.weights.tolist()),
-                regret_bound=found.regret_bound,
-                likely_regret=found.likely_regret,
-                at=self.interview.now(),
-            )
-        )
+        Between those a participant has noticed a difference.
+        """
+        given = [answer for answer in self._repeatable if answer.reply != SKIP] or self._repeatable
+        answer = next((answer for answer in given if answer.reply != EQUAL), given[0])
+        return answer, _ends(answer)
 
 
-def _ends(record: Record) -> Question | None:
-    """Return the best and the worst of a menu as a pair, if both were named."""
-    _, question, reply = record[0], record[1], plain(record[2])
-    if not isinstance(question, Menu) or not isinstance(reply, Choice) or reply.best is None or reply.worst is None:
+def _ends(answer: Answer) -> Question | None:
+    """Return the best and the worst option of a larger question as a pair, if both were named."""
+    question, reply = answer.asked, answer.reply
+    if question is None or question.is_pair or reply.best is None or reply.worst is None:
         return None
-    return Question(question.alternatives[reply.best], question.alternatives[reply.worst])
+    return Question((question.options[reply.best], question.options[reply.worst]))

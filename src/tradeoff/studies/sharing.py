@@ -1,29 +1,27 @@
-"""Links to share: a second, unguessable name under which a person's result can be seen, and nothing else be done.
+"""Links to share: a second, unguessable name under which a person's result can be viewed, and nothing else be done.
 
-A share is a log of its own in the store. Its name is worked out from the person's link and a secret of the study, so that
-nobody can get from one to the other, and a person who shares twice gets the same link.
+Each name has a log in the store that says whose result it is. The log of a person's first name also records when they shared
+and stopped, and under which name. A name that was stopped stays dead: sharing again makes a new one.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 from datetime import UTC, datetime
 
 from tradeoff.errors import ArgumentError
+from tradeoff.log import Event
 from tradeoff.stores import ConflictError, MissingError, Store
 from tradeoff.stores.base import NAME, missing
-from tradeoff.studies.study import Study
+from tradeoff.studies.study import Study, new_token
 
 FORMAT = "tradeoff-share/1"
-SHARED, STOPPED = "shared", "stopped"  # events; the last one counts
+SHARED, STOPPED = "shared", "stopped"  # events of a person's first name; the last one counts
 
 
 def share_name(study: Study, token: str) -> str:
-    """Return the name of a person's share: 22 characters that are safe in an address."""
-    digest = hmac.new(study.admin.encode(), f"share/{study.name}/{token}".encode(), hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
+    """Return the first name under which a person shares: 22 characters that are safe in an address."""
+    return study.token_of("share", token)
 
 
 def _folder(study: Study) -> str:
@@ -32,41 +30,47 @@ def _folder(study: Study) -> str:
 
 
 def share(store: Store, study: Study, token: str, *, stop: bool = False) -> None:
-    """Make a person's result visible under its share's name, or stop that; durable when this returns."""
+    """Make a person's result visible under a name, or stop that; durable when this returns. Done twice, it changes nothing."""
     if not study.sharing:
         raise ArgumentError("results of this study cannot be shared")
     store.read(study.name, token)  # there is such a person
-    folder, name = _folder(study), share_name(study, token)
+    folder, first = _folder(study), share_name(study, token)
+    if (shared_name(store, study, token) == "") == stop:
+        return
     now = datetime.now(UTC).isoformat()
     event = {"event": STOPPED if stop else SHARED, "time": now}
+    header = {"event": "header", "format": FORMAT, "time": now, "token": token}
     try:
-        events = store.read(folder, name)
-    except MissingError:
+        events = _events(store, folder, first)
+        if not events:
+            store.create(folder, first, [header, event])
+            return
         if not stop:
-            store.create(folder, name, [{"event": "header", "format": FORMAT, "time": now, "token": token}, event])
-        return
-    if events[-1]["event"] != event["event"]:
-        try:
-            store.append(folder, name, [event], after=len(events))
-        except ConflictError:
-            share(store, study, token, stop=stop)
+            event["name"] = new_token()
+            store.create(folder, event["name"], [header])
+        store.append(folder, first, [event], after=len(events))
+    except ConflictError:  # another window did the same
+        share(store, study, token, stop=stop)
 
 
 def shared_name(store: Store, study: Study, token: str) -> str:
-    """Return the name under which a person's result can be seen; "" if it cannot."""
-    name = share_name(study, token)
+    """Return the name under which a person's result can be viewed; "" if it cannot."""
+    first = share_name(study, token)
+    events = _events(store, _folder(study), first) if study.sharing else []
+    return str(events[-1].get("name", first)) if events and events[-1]["event"] == SHARED else ""
+
+
+def _events(store: Store, folder: str, name: str) -> list[Event]:
     try:
-        return name if study.sharing and store.read(_folder(study), name)[-1]["event"] == SHARED else ""
+        return store.read(folder, name)
     except MissingError:
-        return ""
+        return []
 
 
 def shared_token(store: Store, study: Study, name: str) -> str:
     """Return whose result is shared under a name; raise a MissingError if none is, or not any more."""
-    if not study.sharing or not NAME.fullmatch(name):
-        raise missing(study.name, name[:40])
-    events = store.read(_folder(study), name)
-    token = events[0].get("token")
-    if events[-1]["event"] != SHARED or not isinstance(token, str):
-        raise missing(study.name, name[:40])
-    return token
+    if study.sharing and NAME.fullmatch(name):
+        token = store.read(_folder(study), name)[0].get("token")
+        if isinstance(token, str) and shared_name(store, study, token) == name:
+            return token
+    raise missing(study.name, name[:40])

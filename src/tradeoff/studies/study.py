@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import secrets
 import shlex
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradeoff.errors import ArgumentError, ProblemError, StoreError
+from tradeoff.log import upgrade_settings
 from tradeoff.problem import Problem
 from tradeoff.stores import ConflictError, MissingError, Store
 from tradeoff.stores.base import NAME
@@ -70,12 +72,20 @@ class Study:
         from tradeoff.interview import Interview
 
         try:
-            Interview(problem, sides=self.seed, **self.interview_settings())
+            Interview(problem, order_seed=self.seed, **self.interview_settings())
         except TypeError as error:
             raise ArgumentError(f"the strategy {self.strategy!r} does not accept this setting: {error}") from None
 
+    def check_same(self, problem: Problem) -> None:
+        """Raise a StoreError unless this is the problem that the study was created with."""
+        if problem.fingerprint != self.fingerprint:
+            raise StoreError(
+                f"the problem {self.problem!r} of the study {self.name!r} is not what it was when the study was made; "
+                "bring the old one back, or create a new study"
+            )
+
     def interview_settings(self) -> dict[str, Any]:
-        """Return the settings of every interview, except for the sides."""
+        """Return the settings of every interview, except for the order of options."""
         from tradeoff.strategies import spec_of
 
         settings = dict(self.settings)
@@ -83,9 +93,14 @@ class Study:
             settings.setdefault("seed", self.seed)
         return {"strategy": self.strategy, **settings}
 
-    def sides(self, token: str) -> int:
-        """Return the seed that decides which alternative a person sees first; it depends only on the token."""
+    def order_seed(self, token: str) -> int:
+        """Return the seed of the order in which a participant sees the options; it depends only on the token."""
         return int.from_bytes(hashlib.sha256(f"{self.seed}/{token}".encode()).digest()[:4], "big")
+
+    def token_of(self, purpose: str, key: str) -> str:
+        """Return 22 characters that are safe in an address, and that nobody can compute without the study's secret."""
+        digest = hmac.new(self.admin.encode(), f"{purpose}/{self.name}/{key}".encode(), hashlib.sha256).digest()
+        return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
     # --- keeping ------------------------------------------------------------------------------------------------------
 
@@ -131,6 +146,7 @@ class Study:
             isinstance(t, str) for t in texts.values()
         ):
             raise StoreError(f"the study {name!r} is damaged: its header is not complete")
+        given["settings"] = upgrade_settings(given.get("settings", {}))
         return cls(**given)
 
     @staticmethod
@@ -166,11 +182,7 @@ class Study:
             )
         else:
             problem = load(study.source["name"], **study.source["options"])
-        if problem.fingerprint != study.fingerprint:
-            raise StoreError(
-                f"the problem {study.problem!r} of the study {name!r} is not what it was when the study was made; "
-                "bring the old one back, or create a new study"
-            )
+        study.check_same(problem)
         return problem
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tradeoff.decisions.groups import Group
+from tradeoff.decisions.group import Group
+from tradeoff.decisions.what_if import shares_of
 from tradeoff.errors import ArgumentError, LogError
 from tradeoff.log import fold
-from tradeoff.sensitivity import shares_of
+from tradeoff.model import SKIP
 from tradeoff.stores import DamagedError
 from tradeoff.stores.base import Log
 
@@ -31,7 +32,7 @@ def finished_people(problem: AnyProblem, logs: Mapping[str, Log]) -> Group:
             state = fold(log)
         except LogError:
             continue
-        answered = any(one.reply is not None and one.check is None for one in state.standing)
+        answered = any(given.reply != SKIP and given.check is None for given in state.standing)
         if state.ended is not None and answered and len(state.ended.weights) == len(problem.objectives):
             names.append(f"person {number}")
             weights.append(shares_of(np.array(state.ended.weights)))

@@ -10,28 +10,24 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tradeoff.apps.web import views
-from tradeoff.apps.web.pages import form, whole
+from tradeoff.apps.web import jobs, views
+from tradeoff.apps.web.pages import form, service_of, whole
 from tradeoff.apps.web.progress import Person, Progress
-from tradeoff.apps.web.threads import aside
-from tradeoff.errors import ArgumentError
-from tradeoff.presentation.groups import choices_of, group_words
-from tradeoff.sources import AnyProblem
-from tradeoff.studies import Sessions
-from tradeoff.studies.compiled import kept
+from tradeoff.stores import Log
+from tradeoff.studies.coverage import stored_coverage
 from tradeoff.studies.export import FORMATS, Format, files_of, zip_bytes
-from tradeoff.studies.together import finished_people
+from tradeoff.studies.service import StudyService
+from tradeoff.studies.study import new_token
 
 MOST_LINKS = 1_000
-MENU = 2  # plans
 
 
 class Overview:
     """The page, rendered again only when a log has grown."""
 
-    def __init__(self, sessions: Sessions, problem: AnyProblem) -> None:
-        self.sessions = sessions
-        self.progress = Progress(sessions.store, sessions.study.name, problem)
+    def __init__(self, service: StudyService) -> None:
+        self.study = service.study
+        self.progress = Progress(service.store, service.study.name, service.problem)
         self._rendered = ("", "")  # the version and the page
 
     def version(self) -> str:
@@ -47,7 +43,7 @@ class Overview:
         return rendered[1]
 
     def _render(self, version: str, people: list[Person]) -> str:
-        study, here = self.sessions.study, f"/admin/{self.sessions.study.admin}"
+        study, here = self.study, f"/admin/{self.study.admin}"
         shown: dict[str, Any] = {
             "name": study.name,
             "problem": study.problem,
@@ -64,8 +60,9 @@ class Overview:
         exports.append(("one choice for all", f"{here}/together"))
         view = views.admin_view(study=shown, participants=participants, exports=exports, unreadable=unreadable)
         return views.render(
-            "admin.html", **view, links_action=f"{here}/links", version=version, version_address=f"{here}/version"
-        )
+            "admin.html", **view, links_action=f"{here}/links", key=new_token(), version=version,
+            version_address=f"{here}/version",
+        )  # fmt: skip
 
 
 def _participant(number: int, person: Person) -> dict[str, Any]:
@@ -82,73 +79,64 @@ def _participant(number: int, person: Person) -> dict[str, Any]:
 
 async def overview(request: Request) -> Response:
     """Show all participants."""
-    checked(request)
-    shown: Overview = request.app.state.overview
-    return HTMLResponse(await aside(shown.page))
+    service, shown = checked(request), request.app.state.overview
+    return HTMLResponse(await service.on_disk(shown.page))
 
 
 async def version(request: Request) -> Response:
     """Tell the page whether it is still up to date, which costs far less than the page."""
-    checked(request)
-    shown: Overview = request.app.state.overview
-    return PlainTextResponse(await aside(shown.version))
+    service, shown = checked(request), request.app.state.overview
+    return PlainTextResponse(await service.on_disk(shown.version))
 
 
 async def links(request: Request) -> Response:
     """Make links to hand out."""
-    sessions, _ = checked(request)
-    count = whole(await form(request), "count")
+    service = checked(request)
+    fields = await form(request)
+    count, key = whole(fields, "count"), fields.get("key", "")
     if not 1 <= count <= MOST_LINKS:
         raise HTTPException(422, f"the number of links must be between 1 and {MOST_LINKS}")
-    await aside(lambda: [sessions.invite() for _ in range(count)])
+    # Sent again, the form of one page makes the same links.
+    await service.on_disk(lambda: [service.invite(f"{key}/{count}/{i}" if key else None) for i in range(count)])
     return RedirectResponse(f"/admin/{request.path_params['secret']}", status_code=303)
 
 
 async def export(request: Request) -> Response:
     """Send all data as one file."""
-    sessions, problem = checked(request)
+    service = checked(request)
     format = request.query_params.get("format", "csv")
     if format not in FORMATS:
         raise HTTPException(422, f"data is written as {', '.join(FORMATS)}")
-    data = await aside(_zip, sessions, problem, format)
-    disposition = {"content-disposition": f'attachment; filename="{sessions.study.name}.zip"'}
+    data = await service.on_disk(_zip, service, format)
+    disposition = {"content-disposition": f'attachment; filename="{service.study.name}.zip"'}
     return Response(data, media_type="application/zip", headers=disposition)
 
 
 async def together(request: Request) -> Response:
     """Show one choice for everybody who has finished, and what it costs each."""
-    sessions, problem = checked(request)
-    return HTMLResponse(await aside(together_page, sessions, problem))
+    service = checked(request)
+    version, logs = await service.on_disk(_logs, service)
+    return HTMLResponse(await service.compute.get(("together", version), jobs.group_page, logs, caller="together"))
 
 
-def together_page(sessions: Sessions, problem: AnyProblem) -> str:
-    """Return the page with one choice for all."""
-    logs = sessions.store.logs(sessions.study.name)
-    told, refused = None, ""
-    try:
-        people = finished_people(problem, logs)
-        with sessions.queue.slot("together", long=True):
-            told = group_words(problem, people, choices_of(people, problem, MENU, None))
-    except ArgumentError as error:
-        refused = f"{str(error)[:1].upper()}{str(error)[1:]}."
-    back = f"/admin/{sessions.study.admin}"
-    return views.render(
-        "together.html", title=sessions.study.name, told=told, total=len(logs), refused=refused, back=back
-    )
+def _logs(service: StudyService) -> tuple[tuple[tuple[str, int], ...], dict[str, Log]]:
+    """Return all logs of a study, and what changes when they do."""
+    logs = service.store.logs(service.study.name)
+    return tuple((name, len(log) if isinstance(log, list) else -1) for name, log in logs.items()), logs
 
 
-def _zip(sessions: Sessions, problem: AnyProblem, format: Format) -> bytes:
-    store, study = sessions.store, sessions.study
-    return zip_bytes(files_of(study, problem, store.logs(study.name), format, kept(store, study, problem)))
+def _zip(service: StudyService, format: Format) -> bytes:
+    store, study, problem = service.store, service.study, service.problem
+    return zip_bytes(files_of(study, problem, store.logs(study.name), format, stored_coverage(store, study, problem)))
 
 
-def checked(request: Request) -> tuple[Sessions, AnyProblem]:
-    """Return the study's people and problem if the address holds the secret; a wrong one is not found, like any other."""
-    sessions: Sessions = request.app.state.sessions
+def checked(request: Request) -> StudyService:
+    """Return the service of the study if the address holds its secret; a wrong one is not found, like any other."""
+    service = service_of(request)
     given: str = request.path_params["secret"]
-    if not secrets.compare_digest(given.encode(), sessions.study.admin.encode()):
+    if not secrets.compare_digest(given.encode(), service.study.admin.encode()):
         raise HTTPException(404)
-    return sessions, request.app.state.problem
+    return service
 
 
 routes = [

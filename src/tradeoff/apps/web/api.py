@@ -3,118 +3,142 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
+from msgspec import Meta
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tradeoff.apps.web import threads
-from tradeoff.apps.web.decision import LONGEST, ranking_for
-from tradeoff.apps.web.openapi import ANSWERS, document
-from tradeoff.apps.web.threads import visit
-from tradeoff.decisions import why_not as reason_why_not
+from tradeoff.apps.web import jobs
+from tradeoff.apps.web.decision import LONGEST
+from tradeoff.apps.web.openapi import document
+from tradeoff.apps.web.pages import about_question, only_headers, service_of, visitor
 from tradeoff.errors import ArgumentError
-from tradeoff.log import Asked, CheckShown, MenuAsked, Reply
-from tradeoff.menus import STRENGTHS, Choice, Graded, plain
-from tradeoff.model import Answer
-from tradeoff.presentation.data import recommendation_data, shown_data
-from tradeoff.presentation.decision_data import ranking_data, rival_data
-from tradeoff.studies import Session, Sessions
+from tradeoff.evidence import check_reply
+from tradeoff.log import Asked
+from tradeoff.model import Reply
+from tradeoff.studies import TurnError
+from tradeoff.studies.compute import Job
 
-LARGEST_TURN = 10**9
+KEY = re.compile(r"[A-Za-z0-9_-]{22,128}")  # as long as a token, since a key gives access to the interview it began
+
+Whole = Annotated[int, Meta(ge=1, le=10**9)]
+Body = TypeVar("Body", bound="_Body")
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    """A JSON object that is sent."""
+
+
+class Empty(_Body):
+    """Nothing is said."""
+
+
+class BestWorst(_Body):
+    """The numbers of the best and the worst option, counted from 1."""
+
+    best: Whole
+    worst: Whole | None = None
+
+
+class AnswerBody(_Body):
+    """The reply to the question of a turn."""
+
+    turn: Whole
+    reply: Literal["equal", "skip"] | BestWorst
+
+
+class StatementBody(_Body):
+    """Something said without being asked."""
+
+    text: str
+    turn: Whole | None = None
+
+
+class UndoBody(_Body):
+    """Which answer is undone."""
+
+    turn: Whole | None = None
+    number: Whole | None = None
 
 
 async def begin(request: Request) -> Response:
-    """Begin an interview."""
-    sessions = _sessions(request)
-    if not sessions.study.open:
+    """Begin an interview; a request that is sent again with the same key returns the interview that it began."""
+    service = service_of(request)
+    if not service.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    await _body(request, {})
+    await _body(request, Empty)
+    key = request.headers.get("idempotency-key")
+    if key is not None and not KEY.fullmatch(key := key.strip('"')):
+        raise HTTPException(
+            422, "the header Idempotency-Key must be 22 to 128 random letters, digits, - or _, such as a UUID"
+        )
+    token = await service.begin(visitor(request), key)
+    return JSONResponse({"id": token, **await _state(request, token)}, 201)
 
-    token = await threads.begin(sessions, request.scope.get("visitor"))
-    data = await visit(sessions, token, state_data)
-    return JSONResponse({"id": token, **data}, 201)
+
+async def begin_invited(request: Request) -> Response:
+    """Begin an interview that was made as a link to hand out; sent again, it changes nothing."""
+    await _body(request, Empty)
+    return await _next_question(request)
 
 
 async def question(request: Request) -> Response:
-    """Send the question to be answered now."""
-    return await _next_question(request)
+    """Send the question to be answered now. Only a POST begins an interview."""
+    if request.method == "HEAD":
+        return await only_headers(service_of(request), request.path_params["id"], "application/json")
+    return await _next_question(request, begin=False)
 
 
 async def answers(request: Request) -> Response:
-    """Record an answer and send the next question. The answer is durable before the next question is worked out."""
-    fields = {"turn": int, "answer": str, "best": int, "worst": int, "strength": str}
-    given = await _body(request, fields, required=("turn",))
-    turn, said = given["turn"], given.get("answer")
-    if (said is None) == ("best" not in given) or (said is not None and "worst" in given):
-        raise HTTPException(422, "give either answer, or best and worst")
-    if said is not None and said not in ANSWERS:
-        raise HTTPException(422, f"answer must be one of {', '.join(ANSWERS)}")
-    if "strength" in given and given["strength"] not in STRENGTHS:
-        raise HTTPException(422, f"strength must be one of {', '.join(STRENGTHS)}")
-    await visit(
-        _sessions(request), request.path_params["id"],
-        lambda session: _tell(session, given), turn=turn,
-        quick=lambda session: session.state.shown is not None,
-    )  # fmt: skip
+    """Record an answer and send the next question. The answer is durable before the next question is computed."""
+    body = await _body(request, AnswerBody)
+    await service_of(request).answer(request.path_params["id"], body.turn, lambda shown: _reply(shown, body))
     return await _next_question(request)
 
 
-def _tell(session: Session, given: dict[str, Any]) -> None:
-    """Record a reply in a session; what cannot be said to this question, though it is well-formed, is a conflict."""
-    turn = given["turn"]
-    reply, strength = _reply(session.shown(turn), given), given.get("strength")
-    if strength is None:
-        session.tell(turn, reply)
-        return
-    if not session.state.strengths:
-        raise HTTPException(409, "this interview does not ask by how much something is better; leave strength out")
-    if reply is None:
-        raise HTTPException(409, "what is skipped has no strength; leave strength out")
+def _reply(shown: Asked, body: AnswerBody) -> Reply:
+    """Return the reply that was sent, by places; one that is well-formed but no reply to this question is a conflict."""
+    sent = body.reply
     try:
-        session.tell(turn, Graded(plain(reply), strength))
-    except ArgumentError as error:
-        raise HTTPException(409, str(error)) from None
-
-
-def _reply(shown: Asked | MenuAsked | CheckShown, given: dict[str, Any]) -> Reply:
-    """Return the reply that was sent: a word, or the places of the best and the worst."""
-    said = given.get("answer")
-    if said == "skip":
-        return None
-    if isinstance(shown, MenuAsked):
-        if said not in (None, "same"):
-            raise HTTPException(409, "this is a menu; answer with best and worst, same or skip")
-        try:
-            same = Choice.about_equal(len(shown.order))
-            return same if said else shown.chosen(shown.asks, given.get("best"), given.get("worst"))
-        except ArgumentError as error:
-            raise HTTPException(409, str(error)) from None
-    if said is None:
-        raise HTTPException(409, f"this is a pair; answer must be one of {', '.join(ANSWERS)}")
-    return Answer(said)
+        if isinstance(sent, BestWorst):
+            reply = Reply(sent.best - 1, None if sent.worst is None else sent.worst - 1)
+        else:
+            reply = Reply(word=sent)
+        return check_reply(reply, len(shown.options), shown.asks)
+    except ArgumentError:
+        worst = ' and the worst: {"best": 1, "worst": 2}' if shown.asks == "best-worst" else ': {"best": 1}'
+        raise HTTPException(
+            409, f'there are {len(shown.options)} options; reply with the number of the best{worst}, "equal" or "skip"'
+        ) from None
 
 
 async def statements(request: Request) -> Response:
-    """Record what a person says without being asked, and send the question that follows."""
-    given = await _body(request, {"text": str}, required=("text",))
+    """Record what a participant says without being asked, and send the question that follows."""
+    body, service, token = await _body(request, StatementBody), service_of(request), request.path_params["id"]
     try:
-        await visit(_sessions(request), request.path_params["id"], lambda session: session.know(given["text"]))
+        try:
+            await service.state(token, body.text, body.turn)
+        except TurnError:  # another process wrote first; a statement without a turn belongs to no question
+            if body.turn is not None:
+                raise
+            await service.state(token, body.text)
     except ArgumentError as error:  # a valid request, but this interview cannot use it
         raise HTTPException(409, str(error)) from None
     return await _next_question(request)
 
 
 async def undo(request: Request) -> Response:
-    """Take back the last answer, or one by its number, and send the question that follows."""
-    given = await _body(request, {"turn": int, "number": int})
+    """Undo the last answer, or one by its number, and send the question that follows."""
+    body = await _body(request, UndoBody)
+    if body.turn is None and body.number is None:  # so that a request that is sent again undoes nothing else
+        raise HTTPException(422, "give the turn of the current question, the number of an answer, or both")
     try:
-        await visit(
-            _sessions(request), request.path_params["id"],
-            lambda session: session.undo(given.get("number"), turn=given.get("turn")),
-        )  # fmt: skip
+        await service_of(request).undo(request.path_params["id"], body.number, body.turn)
     except ArgumentError as error:  # a valid request, but there is no such answer now
         raise HTTPException(409, str(error)) from None
     return await _next_question(request)
@@ -122,23 +146,12 @@ async def undo(request: Request) -> Response:
 
 async def recommendation(request: Request) -> Response:
     """Send the current recommendation."""
-    found = await visit(
-        _sessions(request), request.path_params["id"],
-        recommended_data, caller=request.scope.get("visitor"),
-    )  # fmt: skip
-    return JSONResponse(found)
+    return JSONResponse(await _result(request, jobs.current_recommendation))
 
 
 async def ranking(request: Request) -> Response:
     """Send the best few, and what each wins and loses against the first."""
-
-    def make(session: Session) -> dict[str, Any]:
-        return ranking_data(session.problem, session.interview, ranking_for(session.problem, session.interview))
-
-    found = await visit(
-        _sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"), long=True
-    )
-    return JSONResponse(found)
+    return JSONResponse(await _result(request, jobs.current_ranking))
 
 
 async def why_not(request: Request) -> Response:
@@ -148,20 +161,10 @@ async def why_not(request: Request) -> Response:
         raise HTTPException(
             422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters"
         )
-
-    def make(session: Session) -> dict[str, Any]:
-        ranked = ranking_for(session.problem, session.interview)
-        with session.interview.thinking():
-            rival = reason_why_not(session.interview, name, ranked)
-            return rival_data(session.problem, session.interview, rival, ranked)
-
     try:
-        found = await visit(
-            _sessions(request), request.path_params["id"], make, caller=request.scope.get("visitor"), long=True
-        )
+        return JSONResponse(await _result(request, jobs.current_why_not, name))
     except ArgumentError as error:  # a valid request, but nothing is called that
         return JSONResponse({"error": f"{error}."}, 404)
-    return JSONResponse(found)
 
 
 async def openapi(request: Request) -> Response:
@@ -169,79 +172,62 @@ async def openapi(request: Request) -> Response:
     return JSONResponse(document())
 
 
-async def _next_question(request: Request) -> Response:
-    sessions = _sessions(request)
-
-    def make(session: Session) -> dict[str, Any]:
-        if not session.ready:
-            with session.interview.thinking():
-                sessions.ask_helpers(session, "state")
-        return state_data(session)
-
-    return JSONResponse(await visit(sessions, request.path_params["id"], make, caller=request.scope.get("visitor")))
+async def _result(request: Request, job: Job, *arguments: Any) -> Any:
+    service, token = service_of(request), request.path_params["id"]
+    found = await service.result(token, job, *arguments, caller=visitor(request))
+    if found is None:
+        raise TurnError("this interview has not begun; send a POST to .../begin, once the participant wants to")
+    return found
 
 
-# --- data ------------------------------------------------------------------------------------------------------------
+async def _next_question(request: Request, *, begin: bool = True) -> Response:
+    request.state.saved = True  # whatever was sent is recorded before the next question is asked for
+    return JSONResponse(await _state(request, request.path_params["id"], begin=begin))
 
 
-def state_data(session: Session) -> dict[str, Any]:
+async def _state(request: Request, token: str, *, begin: bool = True) -> dict[str, Any]:
     """Return the state of an interview: the question to be answered, or that there is none."""
-    asked = session.ask()
+    position = await service_of(request).question(token, visitor(request), begin=begin)
+    if not position.begun:
+        raise TurnError("this interview has not begun; send a POST to .../begin, once the participant wants to")
+    view, prompt = position.view, position.prompt
     return {
-        "finished": asked is None,
-        "turn": session.turn,
-        "answered": session.answered,
-        "at_most": session.at_most,
-        "question": None if asked is None else shown_data(session.problem, asked),
-        **({"strengths": list(STRENGTHS)} if session.state.strengths else {}),
+        "finished": prompt is None,
+        "turn": position.turn,
+        "answered": position.answered,
+        "at_most": None if view is None else view.at_most,
+        "question": None if prompt is None else await about_question(request, jobs.question_data, position),
     }
 
 
-def recommended_data(session: Session) -> dict[str, Any]:
-    """Return the current recommendation."""
-    conflicts = [number for number, _, _ in session.interview.conflicts()]
-    return recommendation_data(session.problem, session.recommendation, session.finished, conflicts)
-
-
-# --- reading what was sent -------------------------------------------------------------------------------------------
-
-
-def _sessions(request: Request) -> Sessions:
-    sessions: Sessions = request.app.state.sessions
-    return sessions
-
-
-async def _body(request: Request, fields: dict[str, type], required: tuple[str, ...] = ()) -> dict[str, Any]:
+async def _body(request: Request, kind: type[Body]) -> Body:
     """Return the JSON object that was sent, checked. It may be left out where no field is required."""
     raw = await request.body()
+    required = any(one.required for one in msgspec.structs.fields(kind))
     if not raw and not required:
-        return {}
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+        return kind()
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "send JSON, with the content-type application/json")
     try:
-        given = json.loads(raw)
+        sent = json.loads(raw, parse_float=_number)
     except (ValueError, RecursionError):
         raise HTTPException(400, "this is not JSON") from None
-    if not isinstance(given, dict):
-        raise HTTPException(422, "send a JSON object")
-    for name, value in given.items():
-        if name not in fields:
-            raise HTTPException(422, f"{name[:40]!r} is not known here; known are: {', '.join(fields) or 'none'}")
-        whole = fields[name] is int and isinstance(value, float) and value.is_integer()  # 1.0 is an integer in JSON
-        given[name] = value = int(value) if whole else value
-        if type(value) is not fields[name] or (isinstance(value, int) and not 1 <= value <= LARGEST_TURN):
-            kinds = {int: f"a whole number from 1 to {LARGEST_TURN}", str: "a text"}
-            raise HTTPException(422, f"{name!r} must be {kinds[fields[name]]}")
-    for name in required:
-        if name not in given:
-            raise HTTPException(422, f"{name!r} is missing")
-    return given
+    try:
+        return msgspec.convert(sent, kind)
+    except msgspec.ValidationError as error:
+        raise HTTPException(422, str(error)) from None
+
+
+def _number(text: str) -> int | float:
+    """Return a number as JSON means it: 1.0 is an integer."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 routes = [
     Route("/openapi.json", openapi),
     Route("/interviews", begin, methods=["POST"]),
+    Route("/interviews/{id}/begin", begin_invited, methods=["POST"]),
     Route("/interviews/{id}/question", question),
     Route("/interviews/{id}/answers", answers, methods=["POST"]),
     Route("/interviews/{id}/statements", statements, methods=["POST"]),

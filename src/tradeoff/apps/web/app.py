@@ -1,4 +1,4 @@
-"""The application: pages for people, an API for programs, one study behind both."""
+"""The application: pages for participants, an API for programs, one study behind both."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tradeoff.apps.web import admin, api, health, pages, sharing
 from tradeoff.apps.web.limits import Limiter, Limits
 from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
-from tradeoff.sources import AnyProblem
 from tradeoff.stores import DamagedError, MissingError
-from tradeoff.studies import Sessions, TurnError
-from tradeoff.studies.computing import BusyError
+from tradeoff.studies import TurnError
+from tradeoff.studies.compute import BusyError, SlowError
+from tradeoff.studies.service import StudyService
 
 STATIC = Path(__file__).parent / "static"
 
@@ -30,19 +30,16 @@ log = logging.getLogger("tradeoff.web")
 
 
 def make_app(
-    sessions: Sessions,
-    problem: AnyProblem,
+    service: StudyService,
     *,
     hosts: Iterable[str] = LOOPBACK,
     limits: Limits | None = None,
     visitor_header: str | None = None,
     leaving: threading.Event | None = None,
-    figures: Path | None = None,
 ) -> ASGIApp:
     """Return the application for one study: the guard, then the limits, then the routes.
 
-    Once ``leaving`` is set, the health page says that the server is shutting down. ``figures`` is a folder in which
-    the processes of a server tell each other what they have counted.
+    Once ``leaving`` is set, the health page says that the server is shutting down.
     """
     app = Starlette(
         routes=[
@@ -58,6 +55,7 @@ def make_app(
             MissingError: _missing,
             TurnError: _over,
             BusyError: _busy,
+            SlowError: _slow,
             ArgumentError: _wrong,
             DamagedError: _unreadable,
             StoreError: _not_saved,
@@ -67,11 +65,11 @@ def make_app(
         },
     )
     app.router.redirect_slashes = False
-    app.state.sessions, app.state.problem = sessions, problem
+    app.state.service = service
     app.state.leaving = leaving or threading.Event()
-    app.state.overview = admin.Overview(sessions, problem)
-    app.state.metrics = counted = health.Metrics(app, figures)
-    counted.tell(sessions)
+    app.state.store_check = health.StoreCheck(service)
+    app.state.overview = admin.Overview(service)
+    app.state.metrics = counted = health.Metrics(app, service)
     return Guard(Limiter(counted, limits or Limits(), visitor_header, refuse=_refused), hosts)
 
 
@@ -82,8 +80,13 @@ def _said(request: Request, status: int, title: str, sentence: str, **headers: s
     return pages.message(title, sentence, status, headers)
 
 
+def _sentence(words: object) -> str:
+    text = str(words)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def _refused(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
-    return _said(Request(scope), status, "Please wait", f"{sentence.capitalize()}.", **headers)
+    return _said(Request(scope), status, "Please wait", _sentence(sentence), **headers)
 
 
 def _missing(request: Request, error: Exception) -> Response:
@@ -92,22 +95,37 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _over(request: Request, error: Exception) -> Response:
-    return _said(request, 409, "Already answered", f"{str(error).capitalize()}.")
+    return _said(request, 409, "Already answered", _sentence(error))
 
 
 def _wrong(request: Request, error: Exception) -> Response:
-    return _said(request, 422, "That did not work", f"{error}.")
+    return _said(request, 422, "That did not work", _sentence(error))
 
 
 def _not_saved(request: Request, error: Exception) -> Response:
-    log.error("not saved: %s", error)
-    sentence = "Your answer was not saved. Try again in a moment; everything you answered before is safe."
-    return _said(request, 503, "Not saved", sentence, **{"retry-after": "5"})
+    log.error("the store failed: %s", error)
+    if getattr(request.state, "saved", False):
+        title = "Not ready"
+        sentence = (
+            "Everything you answered, stated or undid is saved, but the next question cannot be shown yet. Try again."
+        )
+    elif request.method in ("GET", "HEAD"):
+        title = "Not ready"
+        sentence = "This cannot be shown now. Try again in a moment; everything you answered before is safe."
+    else:  # when a database stops answering, nobody knows whether it has stored the last write
+        title = "Please try again"
+        sentence = "This may not have been saved. Try again in a moment; everything you answered before is safe."
+    return _said(request, 503, title, sentence, **{"retry-after": "5"})
 
 
 def _busy(request: Request, error: Exception) -> Response:
     sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
     return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
+
+
+def _slow(request: Request, error: Exception) -> Response:
+    sentence = "This takes longer than usual. Try again in a moment; everything you answered before is safe."
+    return _said(request, 503, "Not ready yet", sentence, **{"retry-after": "5"})
 
 
 def _unreadable(request: Request, error: Exception) -> Response:
@@ -122,7 +140,7 @@ def _http(request: Request, error: Exception) -> Response:
         return _missing(request, error)
     headers = dict(error.headers or {})
     detail = "this address does not accept that method" if error.status_code == 405 else str(error.detail)
-    return _said(request, error.status_code, "That did not work", f"{detail[:1].upper()}{detail[1:]}.", **headers)
+    return _said(request, error.status_code, "That did not work", _sentence(detail), **headers)
 
 
 def _broken(request: Request, error: Exception) -> Response:

@@ -7,27 +7,24 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tradeoff.decisions import Preferences, Ranking, why_not
-from tradeoff.decisions.ranked import ranking_of
+from tradeoff.decisions.ranking import ranking_of
 from tradeoff.decisions.weighing import Options, options
+from tradeoff.decisions.what_if import shares_of
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
-from tradeoff.keeping import Kept
 from tradeoff.model import Vector
+from tradeoff.presentation.memo import ProblemCache
 from tradeoff.presentation.pareto import Picture, pareto_picture
 from tradeoff.presentation.ranking import RankingTable, WhyNot, ordinals, ranking_table, why_not_words
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.presentation.weighing import MOST_KINDS, Weighing, weighing
-from tradeoff.problem import Presentable
-from tradeoff.problems.catalogue import Catalogue
-from tradeoff.sensitivity import shares_of
+from tradeoff.problem import Presentable, pieces_of
 
-KEPT = 500  # results of a problem whose ranking is kept,
-KEPT_BYTES = 32 << 20  # if they take no more than about this: a picture of many items is large
+RANKINGS = 200  # of a problem, in the cache
 LISTED = 300  # names that fit a list to choose from; among more, one is typed
 LONGEST = 200  # characters of a name that is typed
 
@@ -53,39 +50,35 @@ class _Known:
     picture: Picture | None
     options: Options
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        drawn = 0 if self.picture is None else len(self.picture.drawing)
-        return drawn + 500 * (len(self.options.alternatives) + len(self.ranked.ranked))
 
-
-_known: WeakKeyDictionary[Presentable, Kept[bytes, _Known]] = WeakKeyDictionary()
+_known: ProblemCache[_Known] = ProblemCache(RANKINGS)
 
 
 def _key(interview: Interview) -> bytes:
-    """Return what tells results apart: the answers, and which of them are trusted."""
+    """Return what identifies a result: the answers, and which of them are trusted."""
     found = interview.recommendation
-    parts = [f"{number} {answer}".encode() + question.key for number, question, answer in interview.answers]
-    parts += [repr(found.doubtful).encode(), found.alternative.value.tobytes(), found.weights.tobytes()]
+    parts = [f"{answer.number} {answer.reply}".encode() + answer.question.key for answer in interview.answers]
+    parts += [
+        repr((found.doubtful, found.unexplained)).encode(),
+        found.option.value.tobytes(),
+        found.weights.tobytes(),
+    ]
     return hashlib.sha256(b"|".join(parts)).digest()
 
 
 def _known_of(problem: Presentable, interview: Interview) -> _Known:
-    """Return the ranking, the picture and the alternatives to weigh; they are worked out once."""
+    """Return the ranking, the picture and the options to weigh; they are computed once."""
 
-    def work_out() -> _Known:
-        with interview.thinking():
-            found = interview.recommendation
-            ranked = ranking_of(problem, found, Preferences.of(interview))
-            return _Known(ranked, pareto_picture(problem, found), options(problem, found, ranked))
+    def compute() -> _Known:
+        found = interview.recommendation
+        ranked = ranking_of(problem, found, Preferences.of(interview))
+        return _Known(ranked, pareto_picture(problem, found), options(problem, found, ranked))
 
-    kept = _known.setdefault(problem, Kept(KEPT, KEPT_BYTES, lambda known: known.size))
-    return kept.once(_key(interview), work_out)
+    return _known.get(problem, _key(interview), compute)
 
 
 def ranking_for(problem: Presentable, interview: Interview) -> Ranking:
-    """Return the ranking of an interview, worked out once."""
+    """Return the ranking of an interview, computed once."""
     return _known_of(problem, interview).ranked
 
 
@@ -100,12 +93,14 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
     asked, refused, told = query.get("why", "")[:LONGEST], "", None
     if asked:
         try:
-            with interview.thinking():
-                rival = why_not(interview, asked, known.ranked)
+            rival = why_not(interview, asked, known.ranked)
             told = why_not_words(problem, rival, known.ranked, numbers, interview.recommendation.weights)
         except ArgumentError as error:
             refused = f"{one_line(str(error))[:400]}."
-    recommended = interview.recommendation.alternative
+    recommended = interview.recommendation.option
+    tried = _tried(problem, query)
+    ours = known.ranked.criterion
+    values = np.array([one.value for one in known.options.alternatives])
     return Decision(
         ranking=table,
         choices=_choices(problem, table),
@@ -118,31 +113,33 @@ def decision(problem: Presentable, interview: Interview, query: Mapping[str, str
             known.options,
             recommended,
             table.rows[0].name,
-            _tried(problem, interview, query),
-            _limits(problem, query),
+            shares_of(ours.mean_weights @ pieces_of(problem)) if tried is None else tried,
+            _limits(problem.original, query),
             _wanted(query),
+            estimate=ours.mean_weights,
+            losses=ours.losses(values) if tried is None else None,
         ),
     )
 
 
 def _choices(problem: Presentable, table: RankingTable) -> tuple[tuple[str, str], ...]:
-    if not isinstance(problem, Catalogue):
+    if problem.items is None:
         return tuple((str(row.place), clipped(row.name, 60)) for row in table.rows[1:])
-    names = [*problem.names, *problem.beaten]
+    names = [*problem.items.names, *problem.items.beaten]
     if len(names) > LISTED or max(map(len, names)) > LONGEST:
         return ()
     return tuple((name, clipped(name, 60)) for name in sorted(names, key=str.lower) if name != table.rows[0].name)
 
 
-def _tried(problem: Presentable, interview: Interview, query: Mapping[str, str]) -> Vector:
-    """Return the weights that a person tries, or the estimated ones."""
-    relevant = [j for j, matters in enumerate(problem.matters) if matters]
+def _tried(problem: Presentable, query: Mapping[str, str]) -> Vector | None:
+    """Return the weights that a person tries, of the objectives that people read; None if they have not moved anything."""
+    relevant = [j for j, matters in enumerate(problem.original.matters) if matters]
     given = [query.get(f"w{i}", "") for i in range(len(relevant))]
-    weights = np.zeros(len(problem.objectives))
+    weights = np.zeros(len(problem.original.objectives))
     if all(text.isascii() and text.isdigit() and len(text) <= 3 for text in given) and any(map(int, given)):
         weights[relevant] = [min(int(text), 100) for text in given]
         return weights
-    return shares_of(interview.recommendation.weights)
+    return None
 
 
 def _limits(problem: Presentable, query: Mapping[str, str]) -> dict[int, float]:

@@ -1,20 +1,25 @@
 """Limits on what one visitor, and all visitors together, can ask of the server.
 
-A visitor is an address: an IPv4 address, or an IPv6 network of /64, which is what one household gets. The machine
-itself (loopback) counts only towards the totals: it is one person trying things out, or a proxy that speaks for many.
+A visitor is an address: an IPv4 address, or an IPv6 network of /64, which is what one household gets. An IPv6 site (/48)
+has many such networks; it can begin only a part of all interviews. The machine itself (loopback) counts only towards the
+totals: it is one person trying things out, or a proxy without ``--visitor-header``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import math
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import islice
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -27,8 +32,16 @@ PERIOD = 600.0  # seconds over which interviews begun are counted
 QUEUE = 4  # requests that may wait for each one in progress
 VISITORS = 10_000  # addresses remembered; the least recent ones are forgotten
 BEGINNINGS = frozenset({"/start", "/api/interviews"})
-UNLIMITED = ("/static/", "/health")  # served from memory
+HEALTH = "/healthz"  # costs no more than a refusal
+STATIC = "/static/"  # is not computed, and waits for nobody's computation
+SITE = 48  # bits of the network that one customer of a provider may get
+SITES = 4  # how many sites can together begin all interviews
 THIS_MACHINE = "this machine"
+UNKNOWN = "unknown"  # everybody whose address is not known counts as one visitor
+
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](?::\d+)?|(?P<four>[\d.]+):\d+")
+
+log = logging.getLogger("tradeoff.web")
 
 
 @dataclass(frozen=True)
@@ -83,8 +96,8 @@ class Bucket:
 class Visitor:
     """One address: the interviews it may still begin, and its requests in progress."""
 
-    def __init__(self, limits: Limits, now: float) -> None:
-        self.begins = Bucket(limits.begins, now)
+    def __init__(self, limits: Limits, site: Bucket, now: float) -> None:
+        self.begins, self.site = Bucket(limits.begins, now), site
         self.turns = asyncio.Semaphore(limits.requests or 1 << 30)
         self.present = 0  # requests in progress or waiting
 
@@ -105,10 +118,12 @@ class Limiter:
         self.begins = Bucket(limits.begins_total, clock())
         self.present = 0
         self.visitors: OrderedDict[str, Visitor] = OrderedDict()
+        self.sites: WeakValueDictionary[str, Bucket] = WeakValueDictionary()  # as long as one of its visitors is known
+        self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, at once or when earlier ones of the same visitor are done, or refuse it."""
-        if scope["type"] != "http" or scope["path"].startswith(UNLIMITED):
+        if scope["type"] != "http" or scope["path"] == HEALTH:
             await self.app(scope, receive, send)
             return
         visitor = self._visitor(scope)
@@ -125,7 +140,7 @@ class Limiter:
                 return
             visitor.present += 1
             try:
-                async with visitor.turns:
+                async with nullcontext() if scope["path"].startswith(STATIC) else visitor.turns:
                     await self.app(scope, receive, send)
             finally:
                 visitor.present -= 1
@@ -143,15 +158,19 @@ class Limiter:
         # A route's pattern also matches a line feed at the end of the path.
         if scope["method"] != "POST" or scope["path"].rstrip("\n") not in BEGINNINGS:
             return None
-        wait = visitor.begins.wait(now) if visitor is not None else 0.0
-        if wait > 0:
-            return 429, "too many interviews were begun from this address; try again later", wait
-        wait = self.begins.wait(now)
-        if wait > 0:
-            return 503, "too many interviews were begun; try again later", wait
-        self.begins.spend()
+        buckets = [(self.begins, 503, "too many interviews were begun; try again later")]
         if visitor is not None:
-            visitor.begins.spend()
+            own = "too many interviews were begun from this {}; try again later"
+            buckets = [
+                (visitor.begins, 429, own.format("address")),
+                (visitor.site, 429, own.format("network")),
+                *buckets,
+            ]
+        for bucket, status, sentence in buckets:
+            if (wait := bucket.wait(now)) > 0:
+                return status, sentence, wait
+        for bucket, _, _ in buckets:
+            bucket.spend()
         return None
 
     def _visitor(self, scope: Scope) -> Visitor | None:
@@ -159,9 +178,16 @@ class Limiter:
         name = scope["visitor"] = address_of(scope, self.header)  # who takes turns at computing
         if name is None:
             return None
+        if name == UNKNOWN and self.header and not self._warned:
+            self._warned = True
+            found = Headers(scope=scope).getlist(self.header)
+            log.warning(
+                "the header %s (--visitor-header) is %s, which is no address; all such visitors share the limits of one",
+                self.header, f"{found[-1]!r:.60}" if found else "missing",
+            )  # fmt: skip
         visitor = self.visitors.get(name)
         if visitor is None:
-            visitor = self.visitors[name] = Visitor(self.limits, self.clock())
+            visitor = self.visitors[name] = Visitor(self.limits, self._site(name), self.clock())
             for oldest in list(islice(self.visitors, 2 if len(self.visitors) > VISITORS else 0)):
                 if self.visitors[oldest].present:
                     self.visitors.move_to_end(oldest)
@@ -170,29 +196,52 @@ class Limiter:
         self.visitors.move_to_end(name)
         return visitor
 
+    def _site(self, name: str) -> Bucket:
+        """Return the interviews that the site of a visitor may still begin; an IPv4 address is its own site."""
+        limits = self.limits
+        if "/" not in name or not limits.begins or not limits.begins_total:
+            return Bucket(0, self.clock())
+        site = str(ipaddress.ip_network(name).supernet(new_prefix=SITE))
+        most = max(limits.begins, limits.begins_total // SITES)
+        return self.sites.setdefault(site, Bucket(most, self.clock()))
+
 
 def address_of(scope: Scope, header: str | None) -> str | None:
     """Return the visitor's address as limits count it; None for loopback.
 
-    A proxy adds what it saw at the end of the header; what stands before that came from the visitor.
+    A proxy adds what it saw at the end of the header; what stands before that came from the visitor. Where a header is named
+    that is missing or holds no address, the peer does not count instead: it is the proxy.
     """
-    peer = (scope.get("client") or ("",))[0]
-    told = Headers(scope=scope).getlist(header)[-1:] if header else []
-    texts = (*(value.rpartition(",")[2].strip() for value in told), peer)
-    return next((None if found == THIS_MACHINE else found for text in texts if (found := _counted(text))), "unknown")
+    if header:
+        told = Headers(scope=scope).getlist(header)
+        text = told[-1].rpartition(",")[2] if told else ""
+    else:
+        text = (scope.get("client") or ("",))[0]
+    found = _counted(text)
+    return None if found == THIS_MACHINE else found
 
 
 @lru_cache(4_096)
 def _counted(text: str) -> str:
-    """Return an address as limits count it: IPv6 by network; "" if it is none.
+    """Return an address as limits count it: IPv6 by network.
 
     >>> _counted("2001:db8::1:2"), _counted("::ffff:10.0.0.1"), _counted("::1"), _counted("me")
-    ('2001:db8::/64', '10.0.0.1', 'this machine', '')
+    ('2001:db8::/64', '10.0.0.1', 'this machine', 'unknown')
+
+    It may have a port, and be written as in the header "Forwarded".
+
+    >>> _counted("203.0.113.5:4711"), _counted('proto=https; For="[2001:db8::1]:443"')
+    ('203.0.113.5', '2001:db8::/64')
     """
+    pairs = (part.partition("=") for part in text.split(";"))
+    named = [value for name, equals, value in pairs if equals and name.strip().lower() == "for"]
+    text = (named[0] if named else text).strip().strip('"')
+    if found := _WITH_PORT.fullmatch(text):
+        text = found["six"] or found["four"] or ""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return ""
+        return UNKNOWN
     if isinstance(address, ipaddress.IPv6Address):
         address = address.ipv4_mapped or address
     if address.is_loopback:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tradeoff.menus import ASKS, STRENGTHS
+from tradeoff.model import ASKS
+from tradeoff.studies.session import MOST_STATEMENTS
 
-ANSWERS = ("first", "second", "same", "skip")
+WORD_REPLIES = ("equal", "skip")
 
 Schema = dict[str, Any]
 
@@ -39,21 +40,9 @@ def _ref(name: str) -> Schema:
 STATE = {
     "finished": FLAG,
     "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
-    "answered": {**WHOLE, "description": "How many answers can be taken back."},
+    "answered": {**WHOLE, "description": "How many answers can be undone."},
     "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
-    "question": {"oneOf": [{"type": "null"}, _ref("Question"), _ref("Menu")]},
-}
-
-STRENGTH_WORDS = {
-    "strengths": {
-        **_list({"enum": list(STRENGTHS)}),
-        "description": "By how much something may be said to be better; left out where that is not asked for.",
-    }
-}
-STRENGTH = {
-    "type": "string",
-    "enum": list(STRENGTHS),
-    "description": "By how much the preferred one is better, or the best of a menu than its worst; may be left out.",
+    "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
 }
 
 NAMED = {
@@ -69,6 +58,7 @@ AGAINST = {
     "wins": {**_list(TEXT), "description": "In what it is better than what is recommended."},
     "loses": {**_list(TEXT), "description": "In what it is worse."},
 }
+INTERVALS: Schema = {"type": ["object", "null"], "additionalProperties": _list(NUMBER)}
 SHARE_WORDS = "The share of all weights that fit the trusted answers, each counted the same, for which it is the best."
 
 RISK = {
@@ -140,7 +130,7 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Named": _object(NAMED),
-    "Alternative": _object(
+    "Option": _object(
         {
             "name": {**TEXT, "description": "What it is called; different for the two sides of a question."},
             "gains": _list(NUMBER),
@@ -152,71 +142,78 @@ SCHEMAS: dict[str, Schema] = {
     "Recommended": _object({**NAMED, "stories": _list(_ref("Story")), "risk": RISK}),
     "Question": _object(
         {
-            "left": {"enum": ["first", "second"], "description": "Which alternative to show first."},
-            "first": _ref("Alternative"),
-            "second": _ref("Alternative"),
-        }
-    ),
-    "Menu": _object(
-        {
             "asks": {"enum": list(ASKS), "description": "Which is best, or which is best and which is worst."},
-            "alternatives": {
-                **_list(_ref("Alternative")),
+            "options": {
+                **_list(_ref("Option")),
+                "minItems": 2,
                 "description": "In the order in which to show them, from 1.",
             },
         }
     ),
-    "State": _object({**STATE, **STRENGTH_WORDS}, required=tuple(STATE)),
-    "Begun": _object({"id": TEXT, **STATE, **STRENGTH_WORDS}, required=("id", *STATE)),
-    "Given": {"oneOf": [_ref("GivenToPair"), _ref("GivenToMenu")]},
-    "GivenToPair": _object(
+    "State": _object(STATE),
+    "Begun": _object({"id": TEXT, **STATE}),
+    "Answer": _object({"turn": POSITIVE, "reply": {"oneOf": [{"enum": list(WORD_REPLIES)}, _ref("BestWorst")]}}),
+    "BestWorst": _object(
         {
-            "turn": POSITIVE,
-            "answer": {
-                "type": "string",
-                "enum": list(ANSWERS),
-                "description": "To a menu only same (all about equal) or skip.",
+            "best": {**POSITIVE, "description": "The number of the best option, counted from 1."},
+            "worst": {**POSITIVE, "description": "The number of the worst one, where the question asks for it."},
+        },
+        required=("best",),
+    ),
+    "Statement": _object(
+        {
+            "text": {
+                **TEXT,
+                "description": 'Such as "price > speed", "price 20% to 40%" or "Alto > Brio". A statement that stands '
+                f"already is not recorded again; at most {MOST_STATEMENTS} can stand.",
             },
-            "strength": STRENGTH,
+            "turn": {**POSITIVE, "description": "If given, nothing is recorded when another question is asked by now."},
         },
-        required=("turn", "answer"),
+        required=("text",),
     ),
-    "GivenToMenu": _object(
-        {
-            "turn": POSITIVE,
-            "best": {**POSITIVE, "description": "The number of the best alternative, counted from 1."},
-            "worst": {**POSITIVE, "description": "The number of the worst one, where the menu asks for it."},
-            "strength": STRENGTH,
-        },
-        required=("turn", "best"),
-    ),
-    "Stated": _object(
-        {"text": {**TEXT, "description": 'Such as "price > speed", "price 20% to 40%" or "Alto > Brio".'}}
-    ),
-    "TakenBack": _object(
-        {
-            "turn": {
-                **POSITIVE,
-                "description": "If given, nothing is taken back when another question is asked by now.",
+    "Undo": {
+        **_object(
+            {
+                "turn": {
+                    **POSITIVE,
+                    "description": "If given, nothing is undone when another question is asked by now.",
+                },
+                "number": {**POSITIVE, "description": "Which answer; the last one if it is left out."},
             },
-            "number": {**POSITIVE, "description": "Which answer; the last one if it is left out."},
-        },
-        required=(),
-    ),
+            required=(),
+        ),
+        "minProperties": 1,
+    },
     "Recommendation": _object(
         {
             "finished": FLAG,
             "complete": FLAG,
             "questions": WHOLE,
             "reason": TEXT,
-            "alternative": _ref("Recommended"),
+            "option": _ref("Recommended"),
             "guide": {
                 "oneOf": [{"type": "null"}, _ref("Guide")],
                 "description": "How to follow the plan; null for an item, which is simply taken.",
             },
-            "runner_up": {"oneOf": [{"type": "null"}, _ref("Named")], "description": "The next best plan."},
+            "runner_up": {"oneOf": [{"type": "null"}, _ref("Named")], "description": "Another good choice."},
+            "model_choice": {
+                "oneOf": [{"type": "null"}, _ref("Named")],
+                "description": "What the other answers favour, where the respondent preferred the recommended option to it.",
+            },
+            "contested_by": {
+                "oneOf": [{"type": "null"}, _ref("Named")],
+                "description": "What the respondent chose over the recommended option, and did not confirm.",
+            },
             "weights": {"type": "object", "additionalProperties": NUMBER},
-            "importance": {"type": ["object", "null"], "additionalProperties": _list(NUMBER)},
+            "importance": {
+                **INTERVALS,
+                "description": "The smallest and largest importance of each objective, as it is stated: very likely for "
+                "careful, right if the answers are for certified; null where no priorities fit.",
+            },
+            "importance_if_right": {
+                **INTERVALS,
+                "description": "The smallest and largest importance that fits all trusted answers, if these are right.",
+            },
             "regret_bound": SHARE,
             "robust_bound": SHARE,
             "likely_regret": SHARE,
@@ -225,8 +222,13 @@ SCHEMAS: dict[str, Schema] = {
             "target": SHARE,
             "expected_left": {**SHARE, "description": "About how many questions are still to come, this one included."},
             "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
-            "unidentified": _list(TEXT),
+            "unidentified": {
+                **_list(TEXT),
+                "description": "Objectives whose interval is wide, while nothing in it makes another plan better by more than "
+                "the target, or which no plan changes.",
+            },
             "doubtful": _list(WHOLE),
+            "unexplained": _list(WHOLE),
             "conflicts": _list(WHOLE),
         }
     ),
@@ -236,7 +238,7 @@ SCHEMAS: dict[str, Schema] = {
     "Ranking": _object(
         {
             "ranking": {**_list(_ref("Place")), "description": "The best few; the first is what is recommended."},
-            "considered": {**WHOLE, "description": "How many alternatives were compared."},
+            "considered": {**WHOLE, "description": "How many options were compared."},
             "drawn": {
                 "type": ["integer", "null"],
                 "description": "How many weight vectors the shares were counted over; null where they are exact.",
@@ -250,7 +252,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             **NAMED,
             **AGAINST,
-            "verdict": {"enum": ["recommended", "same", "dominated", "never", "ruled out", "possible"]},
+            "verdict": {"enum": ["recommended", "same", "dominated", "never", "ruled out", "possible", "unknown"]},
             "beaten_by": {**_list(TEXT), "description": "What beats it, or what together does whatever the weights."},
             "weights": {
                 "type": ["object", "null"],
@@ -269,12 +271,18 @@ WORDS = {
     403: "Not allowed: by invitation only, or sent by another site.",
     404: "There is no such interview, or nothing of that name.",
     408: "The request did not arrive in time.",
-    409: "The question is already answered, or is of another kind, or this interview cannot use what was sent.",
+    409: "The question is already answered, or is of another kind, or the interview has not begun or cannot use this.",
     413: "The body is too large.",
     415: "Send JSON.",
     422: "A field is missing, unknown or wrong.",
     429: "This address has reached a limit; try again after the seconds in Retry-After.",
-    503: "Nothing was saved, or the server is busy; try again after the seconds in Retry-After.",
+    503: "The store failed, or the server is busy or not ready yet; try again after the seconds in Retry-After.",
+}
+KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22,128}$"},
+    "description": "Random, such as a UUID. A request that is sent again with the same key begins nothing new.",
 }
 ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
 
@@ -288,11 +296,9 @@ def _operation(
         content = {"application/json": {"schema": _ref("Error")}}
         responses[str(status)] = {"description": WORDS[status], "content": content}
     operation: Schema = {"operationId": name, "summary": summary, "responses": responses}
-    if not made:
-        operation["parameters"] = [ID]
+    operation["parameters"] = [KEY if made else ID]
     if takes is not None:
-        required = bool(SCHEMAS[takes].get("required", True))
-        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": _ref(takes)}}}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(takes)}}}
     return operation
 
 
@@ -311,7 +317,7 @@ def document() -> Schema:
     begin = _operation(
         "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
     )
-    followers = ("question", "answer", "state", "undo", "recommendation", "ranking", "whyNot")
+    followers = ("beginInvited", "question", "answer", "state", "undo", "recommendation", "ranking", "whyNot")
     begin["responses"]["201"]["links"] = {
         name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
     }
@@ -319,22 +325,27 @@ def document() -> Schema:
         "openapi": "3.1.0",
         "info": {
             "title": "tradeoff",
-            "version": "1",
+            "version": "2",
             "description": "Find the plan that is best for one person by asking them a few easy questions.",
         },
         "paths": {
             "/api/interviews": {"post": begin},
+            "/api/interviews/{id}/begin": {
+                "post": _operation("beginInvited", "Begin an interview that was made as a link", "State", errors=write)
+            },
             "/api/interviews/{id}/question": {
-                "get": _operation("question", "The question to be answered now", "State", errors=read)
+                "get": _operation("question", "The question to be answered now", "State", errors=(*read, 409))
             },
             "/api/interviews/{id}/answers": {
-                "post": _operation("answer", "Answer the question", "State", takes="Given", errors=write)
+                "post": _operation("answer", "Answer the question", "State", takes="Answer", errors=write)
             },
             "/api/interviews/{id}/statements": {
-                "post": _operation("state", "Say something without being asked", "State", takes="Stated", errors=write)
+                "post": _operation(
+                    "state", "Say something without being asked", "State", takes="Statement", errors=write
+                )
             },
             "/api/interviews/{id}/undo": {
-                "post": _operation("undo", "Take an answer back", "State", takes="TakenBack", errors=write)
+                "post": _operation("undo", "Undo an answer", "State", takes="Undo", errors=write)
             },
             "/api/interviews/{id}/recommendation": {
                 "get": _operation("recommendation", "What is recommended now", "Recommendation", errors=read)

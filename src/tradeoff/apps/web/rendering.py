@@ -1,12 +1,12 @@
-"""Pages from templates, and what was rendered before.
+"""Pages from templates, and drawings of options.
 
-What is shown of an alternative depends on the problem and not on who looks at it, so it is rendered once and kept.
+What is drawn of an option depends on the problem and not on who looks at it, so it is drawn once.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence, Sized
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +14,7 @@ from typing import Any, cast
 import jinja2
 import numpy as np
 
-from tradeoff.keeping import Kept
-from tradeoff.model import Alternative, Lottery, Plan, Recommendation
+from tradeoff.model import Lottery, Option, Plan
 from tradeoff.presentation import svg
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.maps import map_layout
@@ -23,14 +22,14 @@ from tradeoff.presentation.report import TEMPLATES, drawing_globals
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import LONGEST, clipped
 from tradeoff.problem import Presentable
-from tradeoff.sensitivity import Change, what_if
 
 STATIC = (Path(__file__).resolve().parent / "static", svg.STATIC)
 
-PROBLEMS, KEPT = 16, 2048  # problems, and lotteries of each, that are kept
-KEPT_TEXT = 64 << 20  # characters of parts of pages that are kept of each problem
+PROBLEMS, LOTTERIES = 16, 2048  # problems, and lotteries of each, that are cached
 STEPS = 7  # of a path that are told at once; the middle of a longer one unfolds
 FRAMES = 8  # pictures of a path
+
+Picture = Callable[[str], str]  # from a state to the address of its picture
 
 
 # --- templates -------------------------------------------------------------------------------------------------------
@@ -85,26 +84,24 @@ def evenly(states: Sequence[str], most: int = FRAMES) -> tuple[str, ...]:
     return tuple(changed[round(i * (len(changed) - 1) / (most - 1))] for i in range(most))
 
 
-# --- what was rendered before ----------------------------------------------------------------------------------------
+# --- drawings --------------------------------------------------------------------------------------------------------
 
 
 class RenderCache:
-    """What has been worked out of one problem so far: its map, lotteries, and parts of pages."""
+    """What has been drawn of one problem so far: its map and lotteries."""
 
     def __init__(self, problem: Presentable) -> None:
         self.problem = problem
         self.layout = map_layout(problem)
         self.map_defs = None if self.layout is None else svg.map_defs(self.layout)
-        self._lottery = lru_cache(KEPT)(self._shown)
-        self._changes = lru_cache(64)(self._tried)
-        self.parts: Kept[Hashable, Sized] = Kept(largest=KEPT_TEXT, size=len)  # of pages
+        self._lottery = lru_cache(LOTTERIES)(self._shown)
 
-    def lottery(self, alternative: Alternative) -> Lottery:
-        """Return the alternative as trajectories, the heaviest first."""
-        return self._lottery(alternative.value.tobytes(), alternative.plan)
+    def lottery(self, option: Option) -> Lottery:
+        """Return the option as trajectories, the heaviest first."""
+        return self._lottery(option.value.tobytes(), option.plan)
 
     def _shown(self, value: bytes, plan: Plan) -> Lottery:
-        return heaviest_first(self.problem.show(Alternative(np.frombuffer(value), plan)))
+        return heaviest_first(self.problem.show(Option(np.frombuffer(value), plan)))
 
     def drawings(self, card: Card) -> dict[str, svg.Svg | None]:
         """Return the drawings of a card: how often each story happens, and where they lead."""
@@ -118,15 +115,6 @@ class RenderCache:
         """Return one map of both sides of a question, and how it is to be read."""
         sides = [[story.states for story in card.stories] for card in (one, other)]
         return None if self.layout is None else svg.compared_map(self.layout, *sides)
-
-    def changes(self, recommendation: Recommendation) -> tuple[Change, ...]:
-        """Return what would be recommended if one objective mattered more; worked out once."""
-        found = recommendation.alternative
-        return self._changes(recommendation.weights.tobytes(), found.value.tobytes(), found.plan)
-
-    def _tried(self, weights: bytes, value: bytes, plan: Plan) -> tuple[Change, ...]:
-        alternative = Alternative(np.frombuffer(value), plan)
-        return what_if(self.problem, Recommendation(alternative, np.frombuffer(weights), 0, ""))
 
 
 def render_cache(problem: Presentable) -> RenderCache:

@@ -1,4 +1,4 @@
-"""Serves the application: one process with SQLite, several with PostgreSQL.
+"""The server: one process that replies, and worker processes that compute. ``run_server`` puts all parts together.
 
 Granian is embedded: it drops clients that do not finish sending a request (``header_read_timeout``).
 """
@@ -12,73 +12,113 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from tradeoff.apps.web import jobs
 from tradeoff.apps.web.app import make_app
-from tradeoff.apps.web.compiling import Compiler, begin_with_kept, follow
-from tradeoff.apps.web.limits import Limits
-from tradeoff.apps.web.pages import warm_up
-from tradeoff.apps.web.processes import Workers
+from tradeoff.apps.web.limits import Limits as Limits
 from tradeoff.apps.web.security import LOOPBACK
-from tradeoff.apps.web.thinkers import Thinkers, spare_cores, think
-from tradeoff.errors import ArgumentError
+from tradeoff.errors import ArgumentError, TradeoffError
 from tradeoff.sources import AnyProblem
-from tradeoff.stores import Store
-from tradeoff.studies import Sessions, Study
-from tradeoff.studies.computing import ComputeQueue
-
-__all__ = [
-    "Compiler", "Leave", "Thinkers", "Workers", "application", "check_limits", "check_port", "resolve", "serve",
-    "spare_cores", "think",
-]  # fmt: skip
+from tradeoff.stores import Store, open_store
+from tradeoff.stores.memory import InMemoryStore
+from tradeoff.studies import Study
+from tradeoff.studies.compute import Compute, default_workers
+from tradeoff.studies.service import Context, StudyService
 
 HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idle connection
 LARGEST_HEAD = 32 << 10  # bytes of a request's head
 BACKLOG = 4_096  # connections that may wait to be accepted
 CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
 OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
+GRACE = 3.0  # seconds that requests have to end when the server stops
 COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
 
 
-def check_limits(limits: tuple[str, ...]) -> None:
-    """Raise an ArgumentError unless these are limits such as begins=120."""
-    Limits.parse(limits)
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where a study is served, and to whom."""
+
+    addresses: tuple[str, ...] = ("127.0.0.1",)  # numeric
+    port: int = 0  # 0 picks a free one
+    hosts: tuple[str, ...] = ()  # the names under which other machines know this one
+    limits: Limits = field(default_factory=Limits)
+    visitor_header: str | None = None
+    drain: float = 0.0  # seconds for which it goes on after SIGTERM
+    workers: int | None = None  # processes that compute; None: as many as there are cores for
 
 
-def application(
+def run_server(
     study: Study,
     problem: AnyProblem,
     store: Store,
-    hosts: tuple[str, ...] = (),
-    limits: tuple[str, ...] = (),
-    visitor_header: str | None = None,
-    leaving: threading.Event | None = None,
-    compiled: bool = False,
-    figures: Path | None = None,
-    thinkers: Thinkers | None = None,
-    queue: ComputeQueue | None = None,
-) -> ASGIApp:
-    """Return the application, warmed up, so that the first person does not wait for the compiler.
+    options: ServerOptions,
+    *,
+    store_address: str = "",
+    load: Callable[[], AnyProblem] | None = None,
+    ready: Callable[[int], None] = lambda port: None,
+) -> None:
+    """Serve a study until interrupted; ``ready`` is called with the port when connections are accepted.
 
-    ``hosts`` are the names under which other machines know this one. With ``compiled``, interviews begin with a coverage of
-    the problem as soon as one is kept beside the study.
+    Worker processes open the store at ``store_address`` and read the problem from there, or with ``load``, a function that can
+    be pickled. Without an address, a thread of this process computes.
     """
-    problem.threads = 1  # many people are served at once: one core each
-    sessions = Sessions(study, problem, store, queue=queue)
-    sessions.helpers = thinkers
-    if not (compiled and begin_with_kept(sessions)):
-        warm_up(study, problem)
-        if compiled:
-            follow(sessions)
-    keep_collections_short()
-    return make_app(
-        sessions, problem, hosts=(*LOOPBACK, *hosts), limits=Limits.parse(limits), visitor_header=visitor_header,
-        leaving=leaving, figures=figures,
+    port = check_port(options.addresses, options.port)
+    leaving = threading.Event()
+    problem.threads = 1  # many participants are served at once: one core each
+    if store_address and not isinstance(store, InMemoryStore):
+        workers = default_workers() if options.workers is None else options.workers
+        compute = Compute(load_context, (store_address, study.name, load), workers=workers)
+    else:
+        compute = Compute(Context.of, (store, study, problem))
+    service = StudyService(study, problem, store, compute)
+    app = make_app(
+        service, hosts=(*LOOPBACK, *options.hosts), limits=options.limits, visitor_header=options.visitor_header,
+        leaving=leaving,
     )  # fmt: skip
+    keep_collections_short()
+
+    async def run() -> None:
+        warm = [compute.get(("warm up", i), jobs.warm_up, near=near) for i, near in enumerate(_one_per_worker(compute))]
+        await asyncio.gather(*warm)
+        leave = Leave(leaving, options.drain, compute.close)
+        await _serve(app, options.addresses, port, lambda: ready(port), leave)
+
+    try:
+        asyncio.run(run())
+    finally:
+        compute.close()
+
+
+def load_context(address: str, name: str, load: Callable[[], AnyProblem] | None) -> Context:
+    """Return the context of a worker process.
+
+    If the problem's file was changed or deleted since the server began, this is the problem as it is stored with the study.
+    """
+    with open_store(address, write=False) as store:
+        study = Study.read(store, name)
+        problem = None
+        if load is not None:
+            with contextlib.suppress(TradeoffError):
+                problem = load()
+                study.check_same(problem)
+        if problem is None or problem.fingerprint != study.fingerprint:
+            problem = Study.problem_of(store, name)
+        problem.threads = 1
+        return Context.of(store, study, problem)
+
+
+def _one_per_worker(compute: Compute) -> list[bytes]:
+    """Return a key for each worker, which the compute service sends to that worker."""
+    found: dict[int, bytes] = {}
+    for i in range(1000):
+        found.setdefault(compute.worker_of(key := str(i).encode()), key)
+        if len(found) == len(compute.workers):
+            break
+    return list(found.values())
 
 
 def keep_collections_short() -> None:
@@ -87,11 +127,28 @@ def keep_collections_short() -> None:
     Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
     last reference to them is dropped, and need no collector.
     """
-    gc.collect()
-    gc.freeze()
-    gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
+    with _interrupted_afterwards():
+        gc.collect()
+        gc.freeze()
+        gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
     gc.set_threshold(*COLLECT_AFTER)
     gc.callbacks.append(_freeze_survivors)
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block: Python ignores exceptions that are raised during a garbage collection."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed.is_set():
+        raise KeyboardInterrupt
 
 
 def _freeze_survivors(phase: str, info: Mapping[str, int]) -> None:
@@ -181,20 +238,8 @@ class Leave:
     """How a server ends that is told to by SIGTERM: it says so on its health page, goes on for a while, and stops."""
 
     leaving: threading.Event = field(default_factory=threading.Event)
-    drain: float = 0.0  # seconds; what stands before several servers notices meanwhile, and asks another one
-    others: Callable[[], None] = lambda: None  # called at once: the workers leave as well
-
-
-def serve(
-    app: ASGIApp,
-    addresses: Sequence[str],
-    port: int,
-    *,
-    ready: Callable[[], None] = lambda: None,
-    leave: Leave | None = None,
-) -> None:
-    """Serve until interrupted; ``ready`` is called when connections are accepted."""
-    asyncio.run(_serve(app, addresses, port, ready, leave or Leave()))
+    drain: float = 0.0  # seconds; a load balancer notices meanwhile, and sends visitors to another server
+    refuse: Callable[[], None] = lambda: None  # ends the requests that still wait for a computation
 
 
 async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None], leave: Leave) -> None:
@@ -219,11 +264,12 @@ async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Calla
         for address in addresses
     ]
 
+    loop = asyncio.get_running_loop()
+
     def stop() -> None:
         for server in servers:
-            server.stop()  # type: ignore[no-untyped-call]
-
-    loop = asyncio.get_running_loop()
+            server.stop()  # type: ignore[no-untyped-call]  # Granian waits until open requests have ended
+        loop.call_later(GRACE, leave.refuse)
 
     def stop_soon() -> None:
         if leave.leaving.is_set() or not leave.drain:
@@ -231,7 +277,6 @@ async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Calla
         else:
             leave.leaving.set()
             loop.call_later(leave.drain, stop)
-            leave.others()
 
     for number, handler in ((signal.SIGINT, stop), (signal.SIGTERM, stop_soon)):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt instead

@@ -23,21 +23,17 @@ function typing(element) {
 function choose(key) {
   const radios = (name) => [...document.querySelectorAll(`.choose input[name="${name}"]`)];
   const free = ["best", "worst"].find((name) => radios(name).length && !radios(name).some((one) => one.checked));
-  if (!free && radios("strength")[Number(key) - 1]) { // then 1 is a lot and 2 a little
-    radios("strength")[Number(key) - 1].checked = true;
-    return true;
-  }
   const radio = free && radios(free).find((one) => one.value === key);
   if (!radio) return false;
   radio.checked = true;
   radio.dispatchEvent(new Event("change", { bubbles: true }));
   if (!["best", "worst"].some((name) => radios(name).length && !radios(name).some((one) => one.checked))) {
-    document.querySelector('button[value="choice"]').focus({ preventScroll: true });
+    document.querySelector("button.next").focus({ preventScroll: true });
   }
   return true;
 }
 
-document.addEventListener("change", (event) => { // one alternative cannot be both the best and the worst
+document.addEventListener("change", (event) => { // one option cannot be both the best and the worst
   if (!event.target.matches(".choose input")) return;
   for (const other of document.querySelectorAll(".choose input")) {
     if (other.name !== event.target.name && other.value === event.target.value) other.checked = false;
@@ -101,20 +97,6 @@ window.addEventListener("pageshow", (event) => { // back from the next page, whi
   }
 });
 
-// --- what if ----------------------------------------------------------------
-
-for (const part of document.querySelectorAll(".whatif")) {
-  const slider = part.querySelector("input[type=range]");
-  const stops = [...part.querySelectorAll(".stops > li")];
-  const show = () => {
-    stops.forEach((stop, place) => { stop.hidden = place !== Number(slider.value); });
-    slider.setAttribute("aria-valuetext", stops[Number(slider.value)].querySelector("p").textContent);
-  };
-  slider.closest("label").hidden = false;
-  slider.addEventListener("input", show);
-  show();
-}
-
 // --- the progress of a study ------------------------------------------------
 
 const refresh = document.getElementById("refresh");
@@ -145,12 +127,18 @@ if (weigh) {
   const rows = [...list.children].map((row) => ({
     row, gains: numbers(row.dataset.gains), amounts: numbers(row.dataset.amounts), kinds: row.dataset.kinds.split(" "),
   }));
+  // Until something is moved, the list has the order of the ranking.
+  const moved = () => [...sliders, ...limits].some((field) => field.value !== field.defaultValue)
+    || kinds.some((choice) => ![...choice.options].every((option) => option.selected === option.defaultSelected));
+  let touched = false;
   const rank = () => {
     const weights = sliders.map((slider) => Number(slider.value));
     const total = weights.reduce((sum, weight) => sum + weight, 0);
     sliders.forEach((slider, i) => {
       slider.setAttribute("aria-valuetext", total ? `${Math.round(100 * weights[i] / total)}% of all importance` : "nothing matters");
     });
+    touched ||= moved();
+    if (!touched) return;
     for (const one of rows) {
       one.worth = one.gains.reduce((sum, gain, i) => sum + gain * (total ? weights[i] : 1), 0);
       one.within = kinds.every((choice, i) => !choice.value || choice.value === one.kinds[i]) && limits.every((field, i) => {
