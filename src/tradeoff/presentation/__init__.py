@@ -5,17 +5,17 @@ The terminal and the page lay out what this room returns; neither computes or wo
 text        characters that are safe to show, and how much room they take
 numbers     amounts with units, shares, percentages
 stories     trajectories as stories
-comparison  how two alternatives differ
-cards       one alternative, or two side by side
+cards       one option: its stories and amounts
+question    options side by side, and replies in words
+answers     the answers of an interview
 result      a recommendation: what, why, how certain
 ranking     the best few, why not another one, weights to try
-pareto      all alternatives in a picture
+pareto      all options in a picture
 groups      a choice for several people
 report      a result as one HTML file
+memo        a cache per problem
 sentences   every fixed sentence of an interview
 problems    a problem: its size, its objectives, what is worth knowing
 maps, svg   where paths lead, and drawings
-sheet       a plan as one SVG file
-notebook    a lottery as an HTML table
-data        questions, alternatives and recommendations as JSON; decision_data: rankings
+data        questions, options and recommendations as JSON; decision_data: rankings
 """

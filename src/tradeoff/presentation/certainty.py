@@ -19,7 +19,7 @@ NOTHING_LOST = 1e-9  # a share that is only rounding
 NO_FIT = (
     "No one set of priorities fits your answers well, so how good this plan is for you cannot be said in numbers.",
     "That can be if what you want depends on the case, if you changed your mind, or after several slips: take this plan as a "
-    "suggestion, and look at the alternatives yourself.",
+    "suggestion, and look at the options yourself.",
 )
 
 Kind = Literal["proved", "one slip", "very likely", "average"]
@@ -77,9 +77,11 @@ def statements(recommendation: Recommendation) -> list[Statement]:
 
 
 def _proved(recommendation: Recommendation) -> str:
-    answers = "your other answers" if recommendation.doubtful else "your answers"
+    answers = "your other answers" if recommendation.doubtful or recommendation.unexplained else "your answers"
     premise = f"If {answers} are right, " if recommendation.questions else ""
     nothing = (recommendation.regret_bound or 0.0) <= NOTHING_LOST
+    if nothing and not premise:
+        return "No plan is better in anything that is weighed."
     words = "no plan is better for you." if nothing else "at most {} is lost."
     return f"{premise}{words}" if premise else words[0].upper() + words[1:]
 
@@ -87,9 +89,9 @@ def _proved(recommendation: Recommendation) -> str:
 def certificate(recommendation: Recommendation) -> str:
     """Return how good the recommendation is already, in one sentence; "" where nothing can be said.
 
-    >>> from tradeoff.model import NOTHING, Alternative
+    >>> from tradeoff.model import NOTHING, Option
     >>> known = {"regret_bound": 0.0312, "likely_worst": 0.12, "target": 0.01}
-    >>> certificate(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, "", complete=False, **known))
+    >>> certificate(Recommendation(Option([1.0], NOTHING), [1.0], 3, "", complete=False, **known))
     'Very likely within 12% of the best plan for you, slips allowed for.'
     """
     found = {one.kind: one.words for one in statements(recommendation)}
@@ -114,10 +116,14 @@ def certainty(reference_name: str, recommendation: Recommendation) -> list[str]:
     said = [one.words for one in sorted(statements(recommendation), key=lambda one: order.index(one.kind))]
     if not recommendation.fits:
         return list(NO_FIT)
+    if said and recommendation.model_choice is not None:
+        said.insert(0, BY_OBJECTIVES_ALONE)
     if said:
         said.append(f"Percentages are of what the best plan for you gains over “{clipped(reference_name)}”.")
     return said
 
+
+BY_OBJECTIVES_ALONE = "These figures judge your choice by the listed objectives alone:"
 
 _UNNOTICED = "no other plan is better for you by more than you would notice"
 _EITHER = "no other plan is better for you by more than {target} or by more than you would notice"
@@ -134,7 +140,9 @@ REASONS = {
     Reason.PROBABLY_UNNOTICED: f"probably, {_UNNOTICED}",
     Reason.PROBABLY_EITHER: f"probably, {_EITHER}",
     Reason.NOTHING_TO_ASK: str(Reason.NOTHING_TO_ASK),
-    Reason.NOT_SURER: "more than usual, and your answers do not allow to be surer",
+    Reason.CONFIRMED: "you preferred it when you compared the two",
+    Reason.NOT_SURER: "this is not sure, but more questions would probably help little",
+    Reason.NO_FIT: "your answers do not follow one set of priorities",
     Reason.TOO_MANY: str(Reason.TOO_MANY),
     Reason.EARLY: str(Reason.EARLY),
 }
@@ -143,8 +151,8 @@ REASONS = {
 def reason_words(recommendation: Recommendation) -> str:
     """Return why the asking stopped; a text of a strategy's own, or of an old log, is returned as it is.
 
-    >>> from tradeoff.model import NOTHING, Alternative
-    >>> def why(reason): return reason_words(Recommendation(Alternative([1.0], NOTHING), [1.0], 3, reason, target=0.01))
+    >>> from tradeoff.model import NOTHING, Option
+    >>> def why(reason): return reason_words(Recommendation(Option([1.0], NOTHING), [1.0], 3, reason, target=0.01))
     >>> why(Reason.VERY_LIKELY_WITHIN), why("the favourite so far")
     ('very likely within 1% of the best plan for you', 'the favourite so far')
     """

@@ -1,4 +1,4 @@
-"""Questions, alternatives and recommendations as plain data: one vocabulary for the API and for ``--json``."""
+"""Questions, options and recommendations as plain data: one vocabulary for the API and for ``--json``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tradeoff.evidence import Answer
 from tradeoff.interview import Interview
-from tradeoff.log import Reply, Shown, ShownMenu
-from tradeoff.menus import Choice, Menu, Occasion, Statement, plain, strength_of
-from tradeoff.model import Alternative, Item, Lottery, Objective, Question, Recommendation, Vector
+from tradeoff.log import ShownQuestion
+from tradeoff.model import Item, Lottery, Matrix, Objective, Option, Recommendation, Reply, Vector
 from tradeoff.presentation.certainty import certainty, reason_words
 from tradeoff.presentation.numbers import share_counts, share_total
 from tradeoff.presentation.plans import guide, names_beside, plan_name, plan_names, recommended_name
 from tradeoff.presentation.problems import instructions, notes, sizes
 from tradeoff.presentation.risk import basis, risks
 from tradeoff.presentation.stories import heaviest_first, path_words
-from tradeoff.problem import Presentable
+from tradeoff.problem import Presentable, pieces_of
 from tradeoff.wording import Wording
 
 Data = dict[str, Any]
@@ -28,12 +28,11 @@ def finite(number: float | None) -> float | None:
 
 
 def reply_data(reply: Reply) -> str | Data:
-    """Return a reply as programs write it: a word, or what was best and worst on a menu, counted from 1."""
-    reply = plain(reply)
-    if isinstance(reply, Choice) and not reply.equal:
-        ends = {"best": reply.best, "worst": reply.worst}
-        return {word: number + 1 for word, number in ends.items() if number is not None}
-    return "skip" if reply is None else "same" if isinstance(reply, Choice) else reply.value
+    """Return a reply as programs write it: a word, or the numbers of the best and the worst option, counted from 1."""
+    if reply.word is not None:
+        return reply.word
+    named = {"best": reply.best, "worst": reply.worst}
+    return {word: position + 1 for word, position in named.items() if position is not None}
 
 
 def amounts_data(objectives: Sequence[Objective], values: Sequence[float]) -> list[Data]:
@@ -44,28 +43,27 @@ def amounts_data(objectives: Sequence[Objective], values: Sequence[float]) -> li
     ]
 
 
-def value_data(problem: Presentable, alternative: Alternative) -> Data:
-    """Return an alternative without its stories: its gains, and its average outcome in units."""
-    outcome = problem.outcome(alternative.value).tolist()
-    return {"gains": alternative.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
+def value_data(problem: Presentable, option: Option) -> Data:
+    """Return an option without its stories: its gains, and its average outcome in units."""
+    option, problem = problem.as_read(option), problem.original
+    outcome = problem.outcome(option.value).tolist()
+    return {"gains": option.value.tolist(), "average": amounts_data(problem.objectives, outcome)}
 
 
-def alternative_data(
-    problem: Presentable, alternative: Alternative, lottery: Lottery | None = None, name: str | None = None
-) -> Data:
-    """Return an alternative with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
-    shown = heaviest_first(lottery or problem.show(alternative))
+def option_data(problem: Presentable, option: Option, lottery: Lottery | None = None, name: str | None = None) -> Data:
+    """Return an option with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
+    shown = heaviest_first(lottery or problem.show(option))
     return {
-        "name": plan_name(problem, alternative) if name is None else name,
-        **value_data(problem, alternative),
+        "name": plan_name(problem, option) if name is None else name,
+        **value_data(problem, option),
         "stories": stories_data(shown, problem.wording),
         "risk": risk_data(shown),
     }
 
 
-def guide_data(problem: Presentable, alternative: Alternative, name: str | None = None) -> Data | None:
+def guide_data(problem: Presentable, option: Option, name: str | None = None) -> Data | None:
     """Return how to follow a plan; None for an item. A plan that is recommended has a name already."""
-    found = guide(problem, alternative)
+    found = guide(problem, option)
     if found is None:
         return None
     rules = [{"when": rule.when, "do": rule.do} for rule in found.rules]
@@ -117,24 +115,10 @@ def stories_data(lottery: Lottery, wording: Wording) -> list[Data]:
     ]
 
 
-def shown_data(problem: Presentable, shown: Shown | ShownMenu) -> Data:
-    """Return a question as it is shown: a pair, or the alternatives of a menu in the order of their places."""
-    if isinstance(shown, ShownMenu):
-        names = names_beside(problem, shown.alternatives)
-        named = zip(shown.alternatives, names, strict=True)
-        alternatives = [alternative_data(problem, one, name=name) for one, name in named]
-        return {"asks": shown.question.asks, "alternatives": alternatives}
-    return question_data(problem, shown.question, shown.left)
-
-
-def question_data(problem: Presentable, question: Question, left: str) -> Data:
-    """Return a pair; ``left`` says which alternative is shown as A."""
-    first, second = plan_names(problem, question.first, question.second)
-    return {
-        "left": left,
-        "first": alternative_data(problem, question.first, name=first),
-        "second": alternative_data(problem, question.second, name=second),
-    }
+def shown_data(problem: Presentable, shown: ShownQuestion) -> Data:
+    """Return a question as it is shown: its options in the order of their places."""
+    named = zip(shown.options, names_beside(problem, shown.options), strict=True)
+    return {"asks": shown.question.asks, "options": [option_data(problem, option, name=name) for option, name in named]}
 
 
 def recommendation_data(problem: Presentable, found: Recommendation, finished: bool, conflicts: Sequence[int]) -> Data:
@@ -144,16 +128,14 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "complete": found.complete,
         "questions": found.questions,
         "reason": reason_words(found),
-        "alternative": alternative_data(problem, found.alternative) | recommended_data(problem, found),
-        "guide": guide_data(problem, found.alternative, recommended_data(problem, found)["name"]),
-        "runner_up": None if found.runner_up is None else _runner_up(problem, found.alternative, found.runner_up),
+        "option": option_data(problem, found.option) | recommended_data(problem, found),
+        "guide": guide_data(problem, found.option, recommended_data(problem, found)["name"]),
+        "runner_up": _beside(problem, found.option, found.runner_up),
+        "model_choice": _beside(problem, found.option, found.model_choice),
+        "contested_by": _beside(problem, found.option, found.contested_by),
         "weights": by_name(problem, found.weights),
-        "importance": None
-        if found.importance is None
-        else {
-            o.name: [finite(end) for end in ends]
-            for o, ends in zip(problem.objectives, found.importance.tolist(), strict=True)
-        },
+        "importance": _intervals(problem, found.importance),
+        "importance_if_right": _intervals(problem, found.importance_if_right),
         "regret_bound": finite(found.regret_bound),
         "robust_bound": finite(found.robust_bound),
         "likely_regret": finite(found.likely_regret),
@@ -164,89 +146,100 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "certainty": certainty(problem.reference_name, found),
         "unidentified": list(found.unidentified),
         "doubtful": [int(number) for number in found.doubtful],
+        "unexplained": [int(number) for number in found.unexplained],
         "conflicts": list(conflicts),
     }
 
 
-def named_data(problem: Presentable, alternative: Alternative) -> Data:
-    """Return what an alternative is called; an item also has its index and labels."""
-    plan = alternative.plan
+def named_data(problem: Presentable, option: Option) -> Data:
+    """Return what an option is called; an item also has its index and labels."""
+    plan = option.plan
     if isinstance(plan, Item):
         return {"name": plan.name, "index": plan.index, "labels": dict(problem.labels_of(plan.name))}
-    return {"name": plan_name(problem, alternative), "index": None, "labels": {}}
+    return {"name": plan_name(problem, option), "index": None, "labels": {}}
 
 
 def recommended_data(problem: Presentable, found: Recommendation) -> Data:
-    """Return what a recommended alternative is called: the same as in the sentence that recommends it."""
-    named = named_data(problem, found.alternative)
-    if isinstance(found.alternative.plan, Item):
+    """Return what a recommended option is called: the same as in the sentence that recommends it."""
+    named = named_data(problem, found.option)
+    if problem.items is not None:
         return named
-    return named | {"name": recommended_name(problem, found.alternative, found.runner_up)}
+    return named | {"name": recommended_name(problem, found.option, found.runner_up)}
 
 
-def _runner_up(problem: Presentable, best: Alternative, next_best: Alternative) -> Data:
-    name = {"name": plan_names(problem, best, next_best)[1]}  # a name of its own, even if both plans begin alike
-    return value_data(problem, next_best) | named_data(problem, next_best) | name
+def _beside(problem: Presentable, best: Option, other: Option | None) -> Data | None:
+    """Return an option beside the recommended one, with a name of its own even if both plans begin alike."""
+    if other is None:
+        return None
+    name = {"name": plan_names(problem, best, other)[1]}
+    return value_data(problem, other) | named_data(problem, other) | name
 
 
-def by_name(problem: Presentable, values: Vector) -> dict[str, float]:
-    """Return a number per objective, by its name."""
-    return dict(zip([o.name for o in problem.objectives], map(float, values), strict=True))
+def by_name(problem: Presentable, weights: Vector) -> dict[str, float]:
+    """Return the weight of each objective that people read, by its name; the pieces of a curve count together."""
+    names = [o.name for o in problem.original.objectives]
+    return dict(zip(names, (weights @ pieces_of(problem)).tolist(), strict=True))
+
+
+def _intervals(problem: Presentable, ends: Matrix | None) -> dict[str, list[float | None]] | None:
+    """Return an interval per objective that people read, by its name."""
+    if ends is None:
+        return None
+    rows = zip(problem.original.objectives, ends.tolist(), strict=True)
+    return {o.name: [finite(low), finite(high)] for o, (low, high) in rows}
 
 
 def interview_data(problem: Presentable, interview: Interview) -> Data:
     """Return an interview: what is recommended, and every answer that stands."""
-    found = interview.recommendation
-    conflicts = [] if found.complete else [number for number, _, _ in interview.conflicts()]
+    conflicts = [answer.number for answer in interview.conflicts()]
     return {
         "problem": problem.name,
         "strategy": interview.strategy,
         "finished": interview.finished,
-        "recommendation": recommendation_data(problem, found, interview.finished, conflicts),
-        "answers": [_answered(problem, *record) for record in interview.answers],
+        "recommendation": recommendation_data(problem, interview.recommendation, interview.finished, conflicts),
+        "answers": [_answer_data(problem, answer) for answer in interview.answers],
     }
 
 
-def _answered(problem: Presentable, number: int, question: Occasion, reply: Reply) -> Data:
-    if isinstance(question, Statement):
-        return {"number": number, "statement": question.text}
-    if isinstance(question, Menu):
-        compared: Data = {
-            "asks": question.asks,
-            "alternatives": [value_data(problem, one) for one in question.alternatives],
-        }
-    else:
-        compared = {"first": value_data(problem, question.first), "second": value_data(problem, question.second)}
-    strength = strength_of(reply)
-    said = {} if strength is None else {"strength": strength}
-    return {"number": number, **compared, "answer": reply_data(reply), **said}
+def _answer_data(problem: Presentable, answer: Answer) -> Data:
+    if answer.statement is not None:
+        return {"number": answer.number, "statement": answer.statement.text}
+    assert answer.asked is not None
+    return {
+        "number": answer.number,
+        "asks": answer.asked.asks,
+        "options": [value_data(problem, option) for option in answer.asked.options],
+        "reply": reply_data(answer.reply),
+        **({"observed": True} if answer.observed else {}),
+    }
 
 
-def plan_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
+def plan_data(problem: Presentable, weights: Vector, best: Option) -> Data:
     """Return the best plan for stated weights, without saying what it is."""
     return {
         "problem": problem.name,
         "weights": by_name(problem, weights),
         "score": float(weights @ best.value),
-        "alternative": value_data(problem, best),
+        "option": value_data(problem, best),
     }
 
 
-def solution_data(problem: Presentable, weights: Vector, best: Alternative) -> Data:
+def solution_data(problem: Presentable, weights: Vector, best: Option) -> Data:
     """Return the best plan for stated weights, and what to do."""
     return plan_data(problem, weights, best) | instructions(problem, best) | {"guide": guide_data(problem, best)}
 
 
-def explanation_data(problem: Presentable, weights: Vector, best: Alternative, lottery: Lottery) -> Data:
+def explanation_data(problem: Presentable, weights: Vector, best: Option, lottery: Lottery) -> Data:
     """Return the best plan for stated weights, and the stories it can lead to."""
     return plan_data(problem, weights, best) | {
-        "alternative": alternative_data(problem, best, lottery),
+        "option": option_data(problem, best, lottery),
         "guide": guide_data(problem, best),
     }
 
 
 def problem_data(problem: Presentable) -> Data:
     """Return a problem's objectives with the best and worst that can be expected of each, in units."""
+    told, problem = notes(problem), problem.original
     return sizes(problem) | {
         "about": problem.about,
         "objectives": [
@@ -263,5 +256,5 @@ def problem_data(problem: Presentable) -> Data:
             for j, o in enumerate(problem.objectives)
         ],
         "reference": problem.reference_name,
-        "notes": notes(problem),
+        "notes": told,
     }

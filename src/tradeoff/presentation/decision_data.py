@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tradeoff.decisions import Ranking, Rival
+from tradeoff.decisions import Ranking, Rival, what_if
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Item
+from tradeoff.model import Item, Option
 from tradeoff.presentation.data import Data, by_name, named_data, recommended_data, value_data
 from tradeoff.presentation.ranking import ordinals, ranking_table, why_not_words
 from tradeoff.problem import Presentable
-from tradeoff.sensitivity import what_if
 
 
 def ranking_data(problem: Presentable, interview: Interview, ranked: Ranking) -> Data:
@@ -17,7 +16,7 @@ def ranking_data(problem: Presentable, interview: Interview, ranked: Ranking) ->
     return {
         "ranking": [
             {
-                **_named(problem, one.alternative),
+                **_named(problem, one.option),
                 "name": row.name,
                 "place": row.place,
                 "share": float(one.share),
@@ -36,10 +35,10 @@ def ranking_data(problem: Presentable, interview: Interview, ranked: Ranking) ->
 
 
 def rival_data(problem: Presentable, interview: Interview, rival: Rival, ranked: Ranking) -> Data:
-    """Return why an alternative is not what is recommended."""
+    """Return why an option is not what is recommended."""
     words = why_not_words(problem, rival, ranked, ordinals(interview), interview.recommendation.weights)
     return {
-        **_named(problem, rival.alternative),
+        **_named(problem, rival.option),
         "name": words.name,
         "verdict": rival.verdict,
         "loss": float(rival.loss),
@@ -53,28 +52,29 @@ def rival_data(problem: Presentable, interview: Interview, rival: Rival, ranked:
 
 
 def change_data(problem: Presentable, interview: Interview) -> list[Data]:
-    """Return what would be recommended as each objective matters more."""
+    """Return what would be recommended for each share of importance of each objective."""
     recommended = {"name": recommended_data(problem, interview.recommendation)["name"]}
     return [
         {
             "objective": change.objective.name,
-            "stops": [
+            "share": change.share,
+            "stretches": [
                 {
-                    "from": s.low,
-                    "to": s.high,
-                    **_named(problem, s.alternative),
-                    **(recommended if s is change.stops[0] else {}),
+                    "from": stretch.low,
+                    "to": stretch.high,
+                    **_named(problem, stretch.option),
+                    **(recommended if stretch.option is interview.recommendation.option else {}),
                 }
-                for s in change.stops
+                for stretch in change.stretches
             ],
         }
         for change in what_if(problem, interview.recommendation)
     ]
 
 
-def _named(problem: Presentable, alternative: Alternative) -> Data:
-    """Return an alternative by name and value; one that was left out of the catalogue has no index."""
-    named = value_data(problem, alternative) | named_data(problem, alternative)
-    if isinstance(alternative.plan, Item) and alternative.plan.index < 0:
+def _named(problem: Presentable, option: Option) -> Data:
+    """Return an option by name and value; one that was left out of the catalogue has no index."""
+    named = value_data(problem, option) | named_data(problem, option)
+    if isinstance(option.plan, Item) and option.plan.index < 0:
         named["index"] = None
     return named

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradeoff.decisions.groups import ROUNDING, Choice, Group
-from tradeoff.model import Alternative, Mixture
-from tradeoff.presentation.data import Data, named_data, value_data
+from tradeoff.decisions.group import ROUNDING, Choice, Group
+from tradeoff.model import Mixture, Option
+from tradeoff.presentation.data import Data, by_name, named_data, value_data
 from tradeoff.presentation.numbers import chance, counted, percent
 from tradeoff.presentation.plans import plan_name
 from tradeoff.presentation.sentences import listed
@@ -50,14 +50,14 @@ def group_words(problem: Presentable, group: Group, choices: Sequence[tuple[str,
     )
 
 
-def _name(problem: Presentable, alternative: Alternative) -> str:
+def _name(problem: Presentable, option: Option) -> str:
     """Return what is chosen: a plan by its name, a lot by all it may come to."""
-    plan = alternative.plan
+    plan = option.plan
     if not isinstance(plan, Mixture):
-        return f"“{clipped(plan_name(problem, alternative), NAME)}”"
+        return f"“{clipped(plan_name(problem, option), NAME)}”"
     # Only the plan of a part is named, so that its value does not matter here.
     parts = [
-        f"{chance(share)} “{clipped(plan_name(problem, Alternative(alternative.value, part)), NAME)}”"
+        f"{chance(share)} “{clipped(plan_name(problem, Option(option.value, part)), NAME)}”"
         for share, part in zip(plan.probabilities, plan.plans, strict=True)
     ]
     return f"a lot, drawn once: {listed(parts)}"
@@ -69,6 +69,8 @@ def _shares(choice: Choice) -> tuple[str, ...]:
 
 def _sentence(problem: Presentable, group: Group, choice: Choice) -> str:
     names = [_name(problem, one) for one in choice.plans]
+    if len(names) == 1 and len(group.names) == 1:
+        return f"{names[0]}. {one_line(group.names[0])} keeps {chance(choice.least)}."
     if len(names) == 1:
         least = [one_line(group.names[i]) for i, s in enumerate(choice.shares.tolist()) if s <= choice.least + 1e-9]
         return (
@@ -89,8 +91,8 @@ def group_data(problem: Presentable, group: Group, choices: Sequence[tuple[str, 
     words = group_words(problem, group, choices)
     return {
         "people": [
-            {"name": name, "weights": dict(zip([o.name for o in problem.objectives], row, strict=True)), "own": own}
-            for name, row, own in zip(group.names, group.weights.tolist(), words.own, strict=True)
+            {"name": name, "weights": by_name(problem, row), "own": own}
+            for name, row, own in zip(group.names, group.weights, words.own, strict=True)
         ],
         "choices": [
             {

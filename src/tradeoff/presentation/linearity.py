@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradeoff.model import Alternative, Answer, Item
+from tradeoff.evidence import NOT_WORSE, PREFERRED, Answer
+from tradeoff.model import Item
 from tradeoff.problem import Presentable
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.curves import CurvedCatalogue, Shape, curved, fits, never_best
+from tradeoff.problems.curves import Shape, curved, fits, never_best
 
 CURVES = {
     "concave": "a gain counts less, the more of it there is",
@@ -20,9 +21,10 @@ def linear_words(problem: Presentable) -> str:
 
     It is "" where every item that nothing beats can win.
     """
-    if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
+    table = problem.items
+    if not isinstance(table, Catalogue) or problem.original is not problem:
         return ""
-    lost = never_best(problem)
+    lost = never_best(table)
     if not lost:
         return ""
     items = "1 item" if lost == 1 else f"{lost:,} items"
@@ -31,29 +33,24 @@ def linear_words(problem: Presentable) -> str:
     )
 
 
-def curves_that_fit(
-    problem: Presentable,
-    given: Sequence[tuple[Alternative, Alternative, Answer | None]],
-    not_worse: Sequence[tuple[Alternative, Alternative]] = (),
-) -> Shape | None:
+def curves_that_fit(problem: Presentable, answers: Sequence[Answer]) -> Shape | None:
     """Return the simplest curves that agree with all answers, if no fixed weights do; None if some do, or no curves.
 
-    What was placed above another without being told apart (``not_worse``) may be worse by less than the person notices. So
-    fixed weights need not agree with it, and curves are offered only where they do.
+    An option that was placed above another without being told apart may be worse by less than the respondent notices. So fixed
+    weights need not agree with that, and curves are offered only where they do.
     """
-    if not isinstance(problem, Catalogue) or isinstance(problem, CurvedCatalogue):
+    if not isinstance(problem, Catalogue) or problem.original is not problem:
         return None
-    pairs = [
-        (a.plan.index, b.plan.index, answer)
-        for a, b, answer in given
-        if answer is not None and isinstance(a.plan, Item) and isinstance(b.plan, Item)
-    ]
-    if fits(problem.gains, pairs):
+    compared = [one for answer in answers for one in answer.compared()]
+    preferred, placed = (
+        [
+            (better.plan.index, worse.plan.index)
+            for better, worse, came_out in compared
+            if came_out == outcome and isinstance(better.plan, Item) and isinstance(worse.plan, Item)
+        ]
+        for outcome in (PREFERRED, NOT_WORSE)
+    )
+    if fits(problem.gains, preferred):
         return None
-    pairs += [
-        (a.plan.index, b.plan.index, Answer.FIRST)
-        for a, b in not_worse
-        if isinstance(a.plan, Item) and isinstance(b.plan, Item)
-    ]
     shapes: tuple[Shape, ...] = ("concave", "monotone")
-    return next((shape for shape in shapes if fits(curved(problem, shape).gains, pairs)), None)
+    return next((shape for shape in shapes if fits(curved(problem, shape).gains, preferred + placed)), None)

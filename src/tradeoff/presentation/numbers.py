@@ -27,6 +27,11 @@ GROUPED = 10_000  # from here on thousands are set apart
 LARGE, LARGE_WORDS, SMALLEST = 7, 12, -4  # powers of ten: words from here, the last word, plain decimals down to here
 WORDS = {0: "", 6: " million", 9: " billion", 12: " trillion"}
 PERCENTAGE_POINTS = "percentage points"
+# Units that lose their last letter after 1; of others nobody knows ("Gbps", "series").
+PLURALS = {
+    PERCENTAGE_POINTS, "points", "times", "seconds", "minutes", "hours", "days", "weeks", "months", "years", "miles", "stars",
+    "rooms", "calories", "micromorts",
+}  # fmt: skip
 # "0.5 % less" and "0.2 times less" would be read as ratios.
 GAP_UNITS = {"%": PERCENTAGE_POINTS, "times": "", "x": "", YES_NO: ""}
 FINEST = 10_000  # shares are counted out of 100, 1,000 or at most this
@@ -177,16 +182,14 @@ def _written(number: Decimal, layout: _Layout) -> str:
 
 
 def _with_unit(number: str, unit: str) -> str:
-    """Return a number with its unit, which is in the singular after 1.
+    """Return a number with its unit as it is given; only well-known plurals have a singular.
 
-    >>> _with_unit("1", "points"), _with_unit("2", "points"), _with_unit("1", "s"), _with_unit("1", "calories")
-    ('1 point', '2 points', '1 s', '1 calorie')
+    >>> _with_unit("-1", "points"), _with_unit("2", "points"), _with_unit("1", "Gbps"), _with_unit("1", "series")
+    ('-1 point', '2 points', '1 Gbps', '1 series')
     """
     if unit == YES_NO:
         return {"1": "yes", "0": "no"}.get(number, f"{number} (1 is yes)")
-    if number == "1" and len(unit) > 3 and unit.isalpha() and unit[-1] == "s" and unit[-2] not in "sui":
-        unit = unit.removesuffix("es" if unit.endswith(("sses", "shes", "ches", "xes")) else "s")
-    elif number == "1" and unit == PERCENTAGE_POINTS:
+    if number in ("1", "-1") and unit in PLURALS:
         unit = unit.removesuffix("s")
     return one_line(f"{number} {unit}").rstrip()
 

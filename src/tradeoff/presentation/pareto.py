@@ -1,36 +1,37 @@
-"""The picture of all alternatives: two objectives, what is beaten in everything, what is recommended and its runner-up."""
+"""The picture of all options: two objectives, what is beaten in everything, what is recommended and its runner-up."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from tradeoff.decisions import Preferences
+from tradeoff.decisions.what_if import shares_of
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Alternative, Matrix, Objective, Recommendation, Vector
+from tradeoff.model import Matrix, Objective, Option, Recommendation, Vector
 from tradeoff.presentation import svg
 from tradeoff.presentation.numbers import amount, amounts_together, counted
 from tradeoff.presentation.plans import names_beside
-from tradeoff.presentation.sheet import FONTS, style
 from tradeoff.presentation.svg import number, text
 from tradeoff.presentation.text import clipped, one_line, text_width
-from tradeoff.problem import Presentable
-from tradeoff.problems.catalogue import Catalogue
+from tradeoff.problem import Presentable, pieces_of
 from tradeoff.problems.dominance import undominated
-from tradeoff.sensitivity import shares_of
-from tradeoff.strategies.cache import cache_of
+from tradeoff.strategies.solutions import cache_of
 
 WIDTH, HEIGHT = 520.0, 380.0  # letters are still read at 360 pixels
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 16.0, 30.0, 58.0
 LETTERS, TICK_LETTERS = 14.0, 13.0
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', Helvetica, Arial, sans-serif"
 TICKS = 5
 PLANS = 400  # weights for which the plans of a model are drawn
 FEW, COARSE = 3_000, 2.0  # dots; where there are more, those within so many pixels are one
 NAME = 32  # characters
-BEATEN = "another one is at least as good in everything, and better in something"
+BEATEN = "another one is better, and nowhere worse"
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,20 @@ class _Axis:
 def pareto_picture(
     problem: Presentable, recommendation: Recommendation | None = None, axes: Sequence[str] = ()
 ) -> Picture | None:
-    """Return all alternatives over two objectives; None where fewer than two can be changed.
+    """Return all options over two objectives; None where fewer than two can be changed.
 
     The objectives are the ``axes`` given by name, or the two that matter most in a recommendation. A model has too many
     plans to show: drawn are those that are best for some of many weights.
     """
-    chosen = _axes(problem, recommendation, axes)
+    weights = None if recommendation is None else shares_of(recommendation.weights @ pieces_of(problem))
+    special = [] if recommendation is None else [recommendation.option, recommendation.runner_up]
+    drawn_apart = [problem.as_read(one) for one in special if one is not None]
+    problem = problem.original
+    chosen = _axes(problem, weights, axes)
     if chosen is None:
         return None
     values, beaten = _points(problem)
-    special = [] if recommendation is None else [recommendation.alternative, recommendation.runner_up]
-    marked = [(one, problem.outcome(one.value)) for one in special if one is not None]
+    marked = [(one, problem.outcome(one.value)) for one in drawn_apart]
     everything = np.vstack([values, beaten, *(outcome[None, :] for _, outcome in marked)])
     across, up = (
         _axis(problem.objectives[j], everything[:, j], start, length)
@@ -84,7 +88,7 @@ def pareto_picture(
         return np.stack([across.at(points[:, chosen[0]]), up.at(points[:, chosen[1]])], axis=1)
 
     drawn = [_frame(across, up)]
-    if len(problem.objectives) == 2 and isinstance(problem, Catalogue):
+    if len(problem.objectives) == 2 and problem.items is not None:
         edge = placed(values[np.argsort(values[:, chosen[0]], kind="stable")])
         drawn.append(f'<path class="frontier" d="M{"L".join(f"{number(x)} {number(y)}" for x, y in edge.tolist())}"/>')
     for name, points in (("beaten", placed(beaten)), ("option", placed(values))):
@@ -95,7 +99,7 @@ def pareto_picture(
     return Picture(svg.svg("".join(drawn), WIDTH, HEIGHT, "pareto", words), words, _key(len(beaten), len(marked)))
 
 
-def _axes(problem: Presentable, recommendation: Recommendation | None, names: Sequence[str]) -> tuple[int, int] | None:
+def _axes(problem: Presentable, weights: Vector | None, names: Sequence[str]) -> tuple[int, int] | None:
     known = [o.name for o in problem.objectives]
     if names:
         for name in names:
@@ -107,17 +111,18 @@ def _axes(problem: Presentable, recommendation: Recommendation | None, names: Se
     able = [j for j, matters in enumerate(problem.matters) if matters]
     if len(able) < 2:
         return None
-    weights = np.zeros(len(known)) if recommendation is None else shares_of(recommendation.weights)
+    weights = np.zeros(len(known)) if weights is None else weights
     first, second = sorted(able, key=lambda j: -weights[j])[:2]
     return first, second
 
 
 def _points(problem: Presentable) -> tuple[Matrix, Matrix]:
-    """Return what the alternatives come to, and what those come to that another one beats in everything."""
-    if isinstance(problem, Catalogue):
-        kept = undominated(problem.values, problem.objectives)
-        left_out = np.array(list(problem.beaten.values())).reshape(len(problem.beaten), len(problem.objectives))
-        return problem.values[kept], np.vstack([problem.values[~kept], left_out])
+    """Return what the options come to, and what those come to that another one beats in everything."""
+    items = problem.items
+    if items is not None:
+        kept = undominated(items.values, problem.objectives)
+        left_out = np.array(list(items.beaten.values())).reshape(len(items.beaten), len(problem.objectives))
+        return items.values[kept], np.vstack([items.values[~kept], left_out])
     relevant = np.flatnonzero(np.asarray(problem.matters))
     anyone = Preferences(len(problem.objectives), relevant, ())
     weights = np.vstack([anyone.on_all(np.eye(anyone.d)), anyone.spread(PLANS)])
@@ -183,7 +188,7 @@ def _dots(points: Matrix) -> str:
     return "".join(f"M{number(x)} {number(y)}h0" for x, y in np.unique(digits, axis=0).tolist())
 
 
-def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], placed: object) -> list[str]:
+def _marks(problem: Presentable, marked: list[tuple[Option, Vector]], placed: object) -> list[str]:
     """Return what is recommended and its runner-up, with their names beside them where these do not run into each other."""
     assert callable(placed)
     parts: list[str] = []
@@ -210,8 +215,8 @@ def _marks(problem: Presentable, marked: list[tuple[Alternative, Vector]], place
     return parts
 
 
-def _names(problem: Presentable, alternatives: Sequence[Alternative], longest: int = NAME) -> list[str]:
-    return [clipped(name, longest) for name in names_beside(problem, alternatives)]
+def _names(problem: Presentable, options: Sequence[Option], longest: int = NAME) -> list[str]:
+    return [clipped(name, longest) for name in names_beside(problem, options)]
 
 
 def _key(beaten: int, marked: int) -> tuple[tuple[str, svg.Svg], ...]:
@@ -231,10 +236,10 @@ def _words(
     up: Objective,
     options: int,
     beaten: int,
-    marked: list[tuple[Alternative, Vector]],
+    marked: list[tuple[Option, Vector]],
 ) -> str:
-    thing = "alternative" if isinstance(problem, Catalogue) else "plan"
-    said = [f"Drawn: {one_line(across.name)} and {one_line(up.name)} of {counted(options, thing)}"]
+    thing = "plan" if problem.items is None else "option"
+    said = [f"Drawn: {clipped(across.name)} and {clipped(up.name)} of {counted(options, thing)}"]
     if beaten:
         said[0] += f" and of {beaten:,} that another one beats"
     shown = [problem.objectives.index(across), problem.objectives.index(up)]
@@ -242,10 +247,10 @@ def _words(
         marked, _names(problem, [a for a, _ in marked], 3 * NAME), ("Recommended", "Runner-up"), strict=False
     ):
         told = ", ".join(
-            f"{one_line(problem.objectives[j].name)} {amount(problem.objectives[j], float(outcome[j]))}" for j in shown
+            f"{clipped(problem.objectives[j].name)} {amount(problem.objectives[j], float(outcome[j]))}" for j in shown
         )
         said.append(f"{role}: {name} ({told})")
-    rest = [one_line(o.name) for o in problem.objectives if o not in (across, up)]
+    rest = [clipped(o.name) for o in problem.objectives if o not in (across, up)]
     if rest:
         said.append(f"Not drawn: {', '.join(rest)}")
     return ". ".join(said) + "."
@@ -272,3 +277,13 @@ def pareto_svg(problem: Presentable, picture: Picture) -> str:
         + "\n".join(parts)
         + "\n</svg>\n"
     )
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of drawings with its variables filled in: few programs other than browsers know them."""
+    rules = (svg.STATIC / "drawing.css").read_text(encoding="utf-8")
+    values = dict(re.findall(r"--([a-z0-9]+): (#[0-9a-f]+);", rules))
+    rules = re.sub(r"(?s)/\*.*?\*/|:root \{.*?\}", "", rules).strip()
+    rules += "\n.paper { fill: var(--card); } .ink { fill: var(--ink); } .soft { fill: var(--faint); }"
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda variable: values[variable[1]], rules)

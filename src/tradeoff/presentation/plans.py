@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
-from weakref import WeakKeyDictionary
 
-from tradeoff.keeping import Kept
-from tradeoff.model import Alternative, Details, Item, Mixture, Nothing, Plan, Situation, StochasticPolicy
+from tradeoff.model import NOTHING, Details, Item, Mixture, Nothing, Option, Plan, Situation, StochasticPolicy
+from tradeoff.presentation.memo import ProblemCache
 from tradeoff.presentation.numbers import ROUNDING, chance
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -24,8 +22,8 @@ CONDITION = 40  # of the condition in it, if there is more than one
 # A phrase that begins with one of these is a condition as it is.
 CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
 LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
-PLANS_KEPT = 1_000  # of a problem, as they were told last: about 80 MB
-NAMES_KEPT = 5_000  # groups of plans of a problem
+PLANS = 1_000  # of a problem, as they were told last: about 80 MB
+NAMES = 5_000  # groups of plans of a problem
 
 Names = tuple[str, ...]  # of variables
 Condition = tuple[str, ...]  # what is said of them
@@ -37,10 +35,13 @@ class Rule:
 
     when: str  # "in a calm market"; "" where it is done whenever there is a choice
     do: str
+    alone: bool = False  # whether there is no "when": a part of a solution, which an optimiser found
 
     @property
     def words(self) -> str:
         """The line as a person reads it."""
+        if self.alone:
+            return self.do
         return f"{self.when}: {self.do}" if self.when else f"whenever there is a choice: {self.do}"
 
 
@@ -59,19 +60,22 @@ class Guide:
         return tuple(rule.words for rule in self.rules)
 
 
-def guide(problem: Presentable, alternative: Alternative) -> Guide | None:
+def guide(problem: Presentable, option: Option) -> Guide | None:
     """Return how to follow a plan; None for an item, which is simply taken."""
-    return _told_of(problem).once(("guide", alternative.plan), lambda: _guide(problem, alternative))
+    return _guides.get(problem, option.plan, lambda: _guide(problem, option))
 
 
-def _guide(problem: Presentable, alternative: Alternative) -> Guide | None:
-    share, plan = _main(alternative.plan)
+def _guide(problem: Presentable, option: Option) -> Guide | None:
+    share, plan = _main(option.plan)
     if isinstance(plan, StochasticPolicy):  # what is done is drawn by lot
         return None
     details = problem.details(plan)
-    name = plan_name(problem, alternative)
+    name = plan_name(problem, option)
     lead = "" if share > 1 - ROUNDING else f"With a chance of {chance(share)} this is what is done:"
     if details.lines:
+        if not problem.roads:
+            parts = tuple(Rule("", one_line(line), alone=True) for line in details.lines)
+            return Guide(name, lead or "It consists of:", parts, "")
         told = tuple(Rule(*_split(line)) for line in details.lines)
         return Guide(name, lead or "From the start to the end:", told, "")
     if not details.situations:
@@ -88,46 +92,46 @@ def _split(line: str) -> tuple[str, str]:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-def plan_name(problem: Presentable, alternative: Alternative) -> str:
+def plan_name(problem: Presentable, option: Option) -> str:
     """Return what a plan is called by itself: an item's name, or the first thing that is decided."""
-    return _named(problem, alternative.plan, _decisions(problem, alternative.plan).first)
+    return _named(problem, option.plan, _decisions(problem, option.plan).first)
 
 
-def plan_names(problem: Presentable, one: Alternative, other: Alternative) -> tuple[str, str]:
+def plan_names(problem: Presentable, one: Option, other: Option) -> tuple[str, str]:
     """Return what two plans are called side by side."""
     first, second = names_beside(problem, (one, other))
     return first, second
 
 
-def recommended_name(problem: Presentable, found: Alternative, runner_up: Alternative | None) -> str:
+def recommended_name(problem: Presentable, found: Option, runner_up: Option | None) -> str:
     """Return what a recommended plan is called wherever it is named: what it is called beside its runner-up."""
     return plan_name(problem, found) if runner_up is None else plan_names(problem, found, runner_up)[0]
 
 
-def names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
+def names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
     """Return what plans are called that stand beside each other: different names, unless nothing is different.
 
     They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
     """
-    key = tuple((one.value.tobytes(), one.plan) for one in alternatives)
-    return names_of(problem).once(key, lambda: _names_beside(problem, alternatives))
+    key = tuple((one.value.tobytes(), one.plan) for one in options)
+    return _names.get(problem, key, lambda: _names_beside(problem, options))
 
 
-def _names_beside(problem: Presentable, alternatives: Sequence[Alternative]) -> tuple[str, ...]:
-    plans = [one.plan for one in alternatives]
+def _names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
+    plans = [one.plan for one in options]
     texts = [_decisions(problem, plan).first for plan in plans]
     names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
     for alike in _groups(names):
         if all(does.in_time or does.missing for does in (_decisions(problem, plans[i]) for i in alike)):
-            for i, more in _differing(problem, {i: alternatives[i] for i in alike}).items():
+            for i, more in _differing(problem, {i: options[i] for i in alike}).items():
                 room = max(NAME // 3, 2 * NAME - len(more))  # what differs is read to its end
                 names[i] = _named(problem, plans[i], f"{clipped(texts[i], room)}{more}")
     for alike in _groups(names):
         if len(alike) == 2:
-            one, other = (alternatives[i] for i in alike)
+            one, other = (options[i] for i in alike)
             for i, name in zip(alike, _by_value(problem, one, other, names[alike[0]]), strict=True):
                 names[i] = name
-    if len(plans) == 2 and all(isinstance(plan, Item) for plan in plans):
+    if len(plans) == 2 and problem.roads and all(isinstance(plan, Item) for plan in plans):
         names = _shortest_lists(names)
     return tuple(clipped(name, 2 * NAME) for name in names)
 
@@ -174,20 +178,9 @@ class _Decisions:
         return sorted(self.in_time, key=lambda one: -one.probability)
 
 
-# What was worked out of a problem's plans: a plan is named and told many times.
-_told: WeakKeyDictionary[Presentable, Kept[Hashable, Any]] = WeakKeyDictionary()
-
-
-_names: WeakKeyDictionary[Presentable, Kept[Hashable, tuple[str, ...]]] = WeakKeyDictionary()
-
-
-def _told_of(problem: Presentable) -> Kept[Hashable, Any]:
-    return _told.setdefault(problem, Kept(PLANS_KEPT))
-
-
-def names_of(problem: Presentable) -> Kept[Hashable, tuple[str, ...]]:
-    """Return what plans of a problem were called beside each other so far."""
-    return _names.setdefault(problem, Kept(NAMES_KEPT))
+_guides: ProblemCache[Guide | None] = ProblemCache(PLANS)
+_names: ProblemCache[tuple[str, ...]] = ProblemCache(NAMES)
+_likeliest: ProblemCache[_Decisions] = ProblemCache(PLANS)
 
 
 def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
@@ -200,7 +193,7 @@ def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
 
 def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
     """Return the likeliest decisions of a plan."""
-    return _told_of(problem).once(plan, lambda: _Decisions.of(_all_decisions(problem, plan), LIKELIEST))
+    return _likeliest.get(problem, plan, lambda: _Decisions.of(_all_decisions(problem, plan), LIKELIEST))
 
 
 def _named(problem: Presentable, plan: Plan, text: str) -> str:
@@ -208,7 +201,7 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
     if isinstance(part, Item):
         text = one_line(part.name)
     elif isinstance(part, Nothing):
-        text = one_line(problem.reference_name)
+        text = one_line(problem.reference_name) if part is NOTHING else "an option from elsewhere"
     if share > 1 - ROUNDING:
         return text
     # What else may come is named where it is the reference alone, as in the paper's questions.
@@ -218,14 +211,14 @@ def _named(problem: Presentable, plan: Plan, text: str) -> str:
     return f"{text}, with a chance of {chance(share)}{otherwise}"
 
 
-def _differing(problem: Presentable, plans: Mapping[int, Alternative]) -> dict[int, str]:
+def _differing(problem: Presentable, plans: Mapping[int, Option]) -> dict[int, str]:
     """Return how the names of policies go on that begin with the same decision: with the decisions they differ in."""
     pairs = (_difference(problem, one, other) for one, other in combinations(plans.values(), 2))
     pair = next((found for found in pairs if found is not None), None)
     if pair is None:
         return dict.fromkeys(plans, "")
     where = _condition(problem.wording, pair[0].state)
-    said: dict[str, dict[int, Alternative]] = {}
+    said: dict[str, dict[int, Option]] = {}
     for i, plan in plans.items():
         there = _decided_at(problem, plan.plan, pair[0])
         if there is None:  # it never gets there
@@ -261,7 +254,7 @@ def _decided_at(problem: Presentable, plan: Plan, situation: Situation) -> Situa
     return known.at.get(key)
 
 
-def _difference(problem: Presentable, one: Alternative, other: Alternative) -> tuple[Situation, Situation] | None:
+def _difference(problem: Presentable, one: Option, other: Option) -> tuple[Situation, Situation] | None:
     """Return the likeliest situation in which two policies decide differently."""
     known = _decisions(problem, one.plan), _decisions(problem, other.plan)
     pair = _likeliest_difference(*known)
@@ -287,7 +280,7 @@ def _likeliest_difference(one: _Decisions, other: _Decisions) -> tuple[Situation
     return pair
 
 
-def _by_value(problem: Presentable, one: Alternative, other: Alternative, name: str) -> list[str]:
+def _by_value(problem: Presentable, one: Option, other: Option, name: str) -> list[str]:
     """Return a common name with what is better about each; plans of the same value keep it."""
     gains = one.value - other.value
     said = []
@@ -299,7 +292,7 @@ def _by_value(problem: Presentable, one: Alternative, other: Alternative, name: 
 
 
 def _shortest_lists(names: Sequence[str]) -> list[str]:
-    """Return the names of items; of two long lists, such as streets, only what the other does not have."""
+    """Return the names of two routes; of long lists of streets, only what the other does not have."""
     parts = [name.split(", ") for name in names]
     if max(map(len, names)) <= NAME or min(map(len, parts)) < 2:
         return list(names)

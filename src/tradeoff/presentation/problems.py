@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradeoff.model import Alternative, Item, Objective
+from tradeoff.model import Item, Objective, Option
 from tradeoff.objective import YES_NO
+from tradeoff.presentation.numbers import counted
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
 
@@ -14,7 +15,7 @@ SITUATIONS = 12  # of a policy that programs are told
 
 def sizes(problem: Presentable) -> dict[str, Any]:
     """Return a problem's name, kind and sizes."""
-    base = {"name": problem.name, "title": problem.title, "objectives": len(problem.objectives)}
+    base = {"name": problem.name, "title": problem.title, "objectives": len(problem.original.objectives)}
     return base | {"kind": problem.kind, **problem.extent}
 
 
@@ -22,7 +23,7 @@ def extent(problem: Presentable) -> str:
     """Return how large a problem is."""
     match problem.extent:
         case {"items": items}:
-            return f"a catalogue of {items:,} items"
+            return f"a catalogue of {counted(items, 'item')}"
         case {"states": states, "actions": actions, "horizon": steps, "choices": choices, "branches": branches}:
             return f"{states:,} states, {actions:,} actions, {steps} steps ({choices:,} choices with {branches:,} branches)"
         case others:
@@ -32,7 +33,7 @@ def extent(problem: Presentable) -> str:
 def notes(problem: Presentable) -> list[str]:
     """Return what is worth knowing about a valid problem."""
     found = list(problem.notes)
-    for objective in problem.irrelevant:
+    for objective in problem.original.irrelevant:
         found.append(f"{objective.name} comes out the same whatever is done; it is kept, but its weight cannot matter")
     return [one_line(note) for note in found]
 
@@ -65,7 +66,7 @@ def labels(problem: Presentable, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((one_line(key), one_line(text)) for key, text in problem.labels_of(name).items())
 
 
-def instructions(problem: Presentable, best: Alternative) -> dict[str, Any]:
+def instructions(problem: Presentable, best: Option) -> dict[str, Any]:
     """Return what to do under a plan: the item to choose, the solution's lines, or actions in the likeliest situations."""
     details = problem.details(best.plan)
     if details.situations:

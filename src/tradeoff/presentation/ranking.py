@@ -7,35 +7,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tradeoff.decisions import Ranking, Rival
-from tradeoff.decisions.ranked import ALIKE
+from tradeoff.decisions.ranking import ALIKE
+from tradeoff.decisions.what_if import shares_of
 from tradeoff.interview import Interview
-from tradeoff.model import Alternative, Item, Vector
+from tradeoff.model import Item, Option, Vector
 from tradeoff.presentation.cards import amounts, changes
 from tradeoff.presentation.numbers import chance, counted, percent
 from tradeoff.presentation.plans import plan_names, recommended_name
 from tradeoff.presentation.sentences import listed
-from tradeoff.presentation.text import clipped, one_line
-from tradeoff.problem import Presentable
-from tradeoff.sensitivity import shares_of
+from tradeoff.presentation.text import clipped
+from tradeoff.problem import Presentable, pieces_of
 
 NOTICEABLE = 1e-3  # of an objective's range: what differs by less is not mentioned
 LONGEST_NAME = 60
-ORDER = (
-    "What is recommended comes first and its runner-up second. The others follow by the part of the best possible gain that "
-    "they lose on average."
+BY_MEAN = "Ordered by how much of the best possible gain each loses on average, given your answers."
+BY_WORST_CASE = (
+    "Ordered by how much of the best possible gain each may lose at most, if your answers are right. Options that cannot be "
+    "your best one follow those that can."
 )
+CONFIRMED = "The first is the one that you preferred yourself. The others are ordered by how much they lose."
+PREFERRED = "you preferred this"
 LINEAR = "This takes for granted that what things are worth to you adds up, each amount counting the same."
 
 
 @dataclass(frozen=True)
 class RankingRow:
-    """An alternative in its place, with what it wins and loses against the first."""
+    """An option in its place, with what it wins and loses against the first."""
 
     place: int
     name: str
-    share: str  # of all preferences still possible: "81%"
+    best: str  # "81% likely the best", or "best for 81%"
     part: float  # the same as a number
-    loss: str
+    loss: str  # "loses 0.4% on average"
+    note: str  # "you preferred this", or ""
     wins: tuple[str, ...]  # "price 100 EUR less"
     loses: tuple[str, ...]
     amounts: tuple[tuple[str, str], ...]
@@ -51,31 +55,34 @@ class RankingTable:
 
 
 def ordinals(interview: Interview) -> dict[int, int]:
-    """Return the number under which a person knows each answer: its place among those that stand."""
-    return {number: place for place, number in enumerate(sorted(n for n, _, _ in interview.answers), start=1)}
+    """Return the number under which a respondent knows each answer: its place among those that stand."""
+    numbers = sorted(answer.number for answer in interview.answers)
+    return {number: place for place, number in enumerate(numbers, start=1)}
 
 
 def ranking_table(problem: Presentable, ranked: Ranking, numbers: Mapping[int, int]) -> RankingTable:
     """Return a ranking as people read it; ``numbers`` are the answers' ordinals."""
-    names = ranked_names(problem, [one.alternative for one in ranked.ranked])
-    first = ranked.ranked[0].alternative
+    names = ranked_names(problem, [one.option for one in ranked.ranked])
+    first = ranked.ranked[0].option
     rows = []
     for place, (one, name) in enumerate(zip(ranked.ranked, names, strict=True), start=1):
-        wins, loses = wins_and_losses(problem, first, one.alternative)
-        told = tuple((row.name, row.amount) for row in amounts(problem, one.alternative))
+        wins, loses = wins_and_losses(problem, first, one.option)
+        told = tuple((row.name, row.amount) for row in amounts(problem, one.option))
         rows.append(
             RankingRow(
                 place,
                 name,
-                share_words(one.share, ranked),
+                best_words(one.share, ranked),
                 float(one.share),
                 loss_words(one.loss, ranked),
+                PREFERRED if ranked.confirmed and place == 1 else "",
                 wins,
                 loses,
                 told,
             )
         )
-    return RankingTable(tuple(rows), ORDER if len(rows) > 1 else "", basis_words(problem, ranked, numbers))
+    order = CONFIRMED if ranked.confirmed else BY_WORST_CASE if ranked.criterion.worst_case else BY_MEAN
+    return RankingTable(tuple(rows), order if len(rows) > 1 else "", basis_words(problem, ranked, numbers))
 
 
 def share_words(share: float, ranked: Ranking) -> str:
@@ -85,16 +92,24 @@ def share_words(share: float, ranked: Ranking) -> str:
     return "less than 1%" if share < 0.01 else "more than 99%" if share > 0.99 else percent(share)
 
 
+def best_words(share: float, ranked: Ranking) -> str:
+    """Return how likely an option is the best, or for how many of all priorities that fit the answers it is."""
+    words = share_words(share, ranked)
+    return f"{words} likely the best" if ranked.sampled else f"best for {words}"
+
+
 def loss_words(loss: float, ranked: Ranking) -> str:
-    """Return a loss as a percentage; one that was estimated is never said to be nothing."""
-    return chance(max(loss, 0.0 if ranked.drawn is None else 1e-9))
+    """Return what is lost: "0.4% on average", or "at most 0.4%"; an estimated loss is never said to be nothing."""
+    if ranked.criterion.worst_case:
+        return f"at most {chance(loss)}"
+    return f"{chance(max(loss, 1e-9 if ranked.sampled else 0.0))} on average"
 
 
-def ranked_names(problem: Presentable, alternatives: Sequence[Alternative]) -> list[str]:
-    """Return what the alternatives of a ranking are called: items by their names, plans by how they differ from the first."""
+def ranked_names(problem: Presentable, options: Sequence[Option]) -> list[str]:
+    """Return what the options of a ranking are called: items by their names, plans by how they differ from the first."""
     # What is recommended is called as in the sentence that recommends it: as it differs from its runner-up.
-    found = [recommended_name(problem, alternatives[0], alternatives[1] if len(alternatives) > 1 else None)]
-    found += [plan_names(problem, alternatives[0], other)[1] for other in alternatives[1:]]
+    found = [recommended_name(problem, options[0], options[1] if len(options) > 1 else None)]
+    found += [plan_names(problem, options[0], other)[1] for other in options[1:]]
     seen: dict[str, int] = {}
     for place, name in enumerate(found):
         seen[name] = seen.get(name, 0) + 1
@@ -103,22 +118,20 @@ def ranked_names(problem: Presentable, alternatives: Sequence[Alternative]) -> l
     return [clipped(name, 2 * LONGEST_NAME) for name in found]
 
 
-def wins_and_losses(
-    problem: Presentable, first: Alternative, other: Alternative
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return in what another alternative is better and worse than the first, in units.
+def wins_and_losses(problem: Presentable, first: Option, other: Option) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return in what another option is better and worse than the first, in units.
 
     >>> import tradeoff
     >>> price = tradeoff.Objective("price", "EUR", "min")
     >>> shop = tradeoff.Catalogue([[9, 300], [6, 200]], [tradeoff.Objective("speed"), price])
-    >>> wins_and_losses(shop, shop.alternative(0), shop.alternative(1))
+    >>> wins_and_losses(shop, shop.option(0), shop.option(1))
     (('price 100 EUR less',), ('speed 3 less',))
     """
     found = changes(problem, first, other, least=NOTICEABLE)
-    better = other.value > first.value
+    better = problem.as_read(other).value > problem.as_read(first).value
     told = [
-        (good, f"{one_line(o.name)} {change}")
-        for o, change, good in zip(problem.objectives, found, better.tolist(), strict=True)
+        (good, f"{clipped(o.name)} {change}")
+        for o, change, good in zip(problem.original.objectives, found, better.tolist(), strict=True)
         if change
     ]
     return tuple(words for good, words in told if good), tuple(words for good, words in told if not good)
@@ -127,24 +140,24 @@ def wins_and_losses(
 def basis_words(problem: Presentable, ranked: Ranking, numbers: Mapping[int, int]) -> str:
     """Return what shares and losses are over."""
     known = ranked.preferences
-    fitting = "that fit your answers" if known.answers else "there are, because no answer says otherwise yet"
-    said = [f"“Best for” is the share of all ways to weigh what matters {fitting}, each of them counting the same"]
-    if ranked.drawn is None:
-        said[0] += ", worked out exactly."
+    if ranked.sampled:
+        said = ["“Likely the best” is the chance of being your best option, given your answers"]
+    elif known.answers:
+        said = ["“Best for” is the share of all priorities that fit your answers for which it is the best"]
     else:
-        points = math.ceil(100 * ranked.error)
-        said[0] += (
-            f", estimated from {ranked.drawn:,} of them, drawn at random: give or take "
-            f"{counted(points, 'percentage point')}, 19 times in 20."
-        )
+        said = ["“Best for” is the share of all possible priorities for which it is the best"]
+    if ranked.drawn is not None:
+        points = counted(math.ceil(100 * ranked.error), "percentage point")
+        said[0] += f", estimated from {ranked.drawn:,} samples: give or take {points}, 19 times in 20"
+    said[0] += "."
     if problem.kind != "catalogue":
         said.append(f"A plan stands for all that differ from it by less than {percent(ALIKE)} of every range.")
     if known.set_aside:
         which = [f"{numbers[number]}" for number in known.set_aside if number in numbers]
         said.append(
-            f"Left out of this as a probable slip: answer {which[0]}."
+            f"Your answer {which[0]} does not fit the others."
             if len(which) == 1
-            else f"Left out of this as probable slips or because they contradict each other: answers {listed(which)}."
+            else f"Your answers {listed(which)} do not fit the others."
         )
     return " ".join(said)
 
@@ -154,7 +167,7 @@ def basis_words(problem: Presentable, ranked: Ranking, numbers: Mapping[int, int
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Why an alternative is not what is recommended, in sentences."""
+    """Why an option is not what is recommended, in sentences."""
 
     name: str
     wins: tuple[str, ...]
@@ -166,8 +179,8 @@ class WhyNot:
 def why_not_words(
     problem: Presentable, rival: Rival, ranked: Ranking, numbers: Mapping[int, int], estimate: Vector
 ) -> WhyNot:
-    """Return why an alternative is not what is recommended; ``estimate`` are the recommendation's weights."""
-    mine, other = rival.recommended, rival.alternative
+    """Return why an option is not what is recommended; ``estimate`` are the recommendation's weights."""
+    mine, other = rival.recommended, rival.option
     recommended, name = _names(problem, mine, other)
     wins, loses = wins_and_losses(problem, mine, other)
     said: list[str] = []
@@ -202,28 +215,26 @@ def why_not_words(
             )
         case "possible":
             said.append(f"Your answers leave this open. {_needed(problem, rival, estimate)}")
-            share = next((one.share for one in ranked.ranked if one.alternative is other), None)
+            share = next((one.share for one in ranked.ranked if one.option is other), None)
             if share is not None:
-                said.append(
-                    f"It is the best for {share_words(share, ranked)} of all ways to weigh what matters that fit your answers."
-                )
+                of = "" if ranked.sampled else " of all priorities that fit your answers"
+                said.append(f"It is {best_words(share, ranked)}{of}.")
     if rival.verdict in ("ruled out", "possible", "never"):
-        fitting = " that fits your answers" if ranked.preferences.answers else " that is possible"
         said.append(
-            f"On average over everything{fitting} it loses {loss_words(rival.loss, ranked)} of the best possible gain; "
+            f"Of the best possible gain, given your answers, it loses {loss_words(rival.loss, ranked)}; "
             f"“{recommended}” loses {loss_words(ranked.loss(mine), ranked)}."
         )
     return WhyNot(name, wins, loses, tuple(said), tuple(sorted(numbers[n] for n in rival.answers if n in numbers)))
 
 
-def _names(problem: Presentable, one: Alternative, other: Alternative) -> tuple[str, str]:
-    if isinstance(one.plan, Item) and isinstance(other.plan, Item):
+def _names(problem: Presentable, one: Option, other: Option) -> tuple[str, str]:
+    if problem.items is not None and isinstance(one.plan, Item) and isinstance(other.plan, Item):
         return clipped(one.plan.name, LONGEST_NAME), clipped(other.plan.name, LONGEST_NAME)
     return plan_names(problem, one, other)
 
 
 def _needed(problem: Presentable, rival: Rival, estimate: Vector) -> str:
-    """Return for which weights the alternative would be the best."""
+    """Return for which weights the option would be the best."""
     if rival.weights is None:
         return ""
     return (
@@ -239,8 +250,9 @@ def weights_words(problem: Presentable, weights: Vector) -> str:
     >>> weights_words(tradeoff.Catalogue([[9, 1], [6, 6]], ["speed", "range"]), numpy.array([0.256, 0.744]))
     'speed 26%, range 74%'
     """
+    weights, problem = weights @ pieces_of(problem), problem.original
     return ", ".join(
-        f"{one_line(o.name)} {percent(float(share))}"
+        f"{clipped(o.name)} {percent(float(share))}"
         for o, share, matters in zip(problem.objectives, weights.tolist(), problem.matters, strict=True)
         if matters
     )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tradeoff.decisions import Ranking
 from tradeoff.interview import VERSION, Interview
 from tradeoff.presentation import svg
+from tradeoff.presentation.answers import AnswerLine, lines_of, pair_names
 from tradeoff.presentation.cards import AmountRow
 from tradeoff.presentation.pareto import Picture, pareto_picture
-from tradeoff.presentation.plans import plan_names
 from tradeoff.presentation.problems import extent, notes
 from tradeoff.presentation.ranking import LINEAR, RankingTable, ordinals, ranking_table
-from tradeoff.presentation.result import AnswerLine, Given, Importance, Result, answer_lines, as_shown, result
+from tradeoff.presentation.result import Importance, Result, result
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable
@@ -30,7 +30,7 @@ TEMPLATES = "tradeoff.presentation"
 class ReportAnswer:
     """A question with the names of its two sides, and what was answered."""
 
-    names: tuple[str, str] | None  # of A and B; None of a menu, which lists its own, and of a statement
+    names: tuple[str, ...]  # of A and B; none of a larger question, which lists its own, and of a statement
     line: AnswerLine
 
 
@@ -58,14 +58,7 @@ class Report:
 def report(problem: Presentable, interview: Interview, ranked: Ranking, *, title: str = "", repeat: str = "") -> Report:
     """Return what a report says of an interview; ``repeat`` is the command or address that it came from."""
     recommendation = interview.recommendation
-    found = result(
-        problem, recommendation, heaviest_first(problem.show(recommendation.alternative)), interview.finished
-    )
-    sides = interview.sides_shown()
-    given = [
-        as_shown(*record, sides.get(record[0], "first")) for record in sorted(interview.answers, key=lambda one: one[0])
-    ]
-    lines = answer_lines(problem, given, doubtful=recommendation.doubtful)
+    found = result(problem, recommendation, heaviest_first(problem.show(recommendation.option)), interview.finished)
     story = found.card.stories[0] if found.card.title else None
     return Report(
         title=clipped(title or problem.title),
@@ -75,8 +68,7 @@ def report(problem: Presentable, interview: Interview, ranked: Ranking, *, title
         ranking=ranking_table(problem, ranked, ordinals(interview)),
         picture=pareto_picture(problem, recommendation),
         answers=tuple(
-            ReportAnswer(plan_names(problem, one.left, one.right) if isinstance(one, Given) else None, line)
-            for one, line in zip(given, lines, strict=True)
+            ReportAnswer(pair_names(problem, interview, line.number), line) for line in lines_of(problem, interview)
         ),
         facts=_facts(problem, interview, repeat),
         notes=tuple(notes(problem)),

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
-from tradeoff.keeping import Kept
-from tradeoff.log import PairReply, Reply, Shown, ShownMenu, Side
-from tradeoff.menus import Choice, Menu, Occasion, Statement, Strength, plain, strength_of
-from tradeoff.model import Alternative, Answer, Lottery, Recommendation
+import numpy as np
+
+from tradeoff.decisions.what_if import Change, shares_of
+from tradeoff.model import Lottery, Reason, Recommendation
 from tradeoff.presentation import sentences
-from tradeoff.presentation.cards import AmountRow, Card, advantages, amounts, card, changes, comparison
+from tradeoff.presentation.cards import AmountRow, Card, amounts, card, changes
 from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
 from tradeoff.presentation.linearity import linear_words
-from tradeoff.presentation.menus import choice_words, listed, said_words
-from tradeoff.presentation.numbers import amount_pair, percent
+from tradeoff.presentation.numbers import amount_pair, percent, percent_up
 from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names, recommended_name
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
-from tradeoff.problem import Presentable
-from tradeoff.sensitivity import Change, shares_of
+from tradeoff.problem import Presentable, pieces_of
 
-OPEN = 0.9  # a band as wide as this says nothing
-DIFFERENCES_KEPT = 5_000  # pairs of a problem
 NOTICEABLE = 1e-3  # of an objective's range: what the runner-up changes by less is not mentioned
 
 
@@ -38,7 +32,7 @@ class Importance:
     way: str  # "from 76 min to 40 min"
     matters: bool  # False: no plan changes it
     share: float  # the estimate, by which rows can be sorted; it is shown only within its band
-    band: tuple[float, float] | None  # None: the answers leave it open, and no number may be shown
+    band: tuple[float, float] | None  # None: nothing is known of it, and no number may be shown
     words: str
 
 
@@ -54,11 +48,12 @@ class Result:
     average: str  # what the amounts are: "on average", or "" where nothing is left to chance
     amounts: list[AmountRow]
     importance: list[Importance]  # in the order of the objectives
+    premise: str  # on what the importance of each is known, as a sentence
     certainty: list[str]
     reason: str
+    own_choice: str  # what is said where the respondent's own choice and the model disagree; ""
     runner_up: str
-    doubtful: tuple[int, ...]  # numbers of answers that are probably slips
-    left_open: str  # which importances stayed open, as a sentence; ""
+    left_open: str  # of which objectives the importance need not be known better, as a sentence; ""
     guide: Guide | None  # how to follow the plan; None for an item
     linear: str = ""  # what linear preferences leave out, as a sentence; "" where nothing
 
@@ -66,37 +61,73 @@ class Result:
 def result(problem: Presentable, recommendation: Recommendation, lottery: Lottery, finished: bool) -> Result:
     """Return the facts about a recommendation; ``lottery`` is what the problem shows of it, heaviest first."""
     because, counted_words = because_words(problem, recommendation)
-    done = finished and recommendation.complete
+    premise = "very likely " if _is_likely(recommendation) else "if your answers are right, "
+    own_choice = own_choice_words(problem, recommendation)
     told = len(lottery.trajectories) > 1 or bool(lottery.trajectories[0].actions)
     return Result(
-        heading="The best plan for you" if done else "The best plan for you, so far",
-        sentence=f"We would recommend {_called(problem, recommendation)}{f', because to you, {because}' if because else ''}.",
-        counted=counted_words,
+        heading=_heading(recommendation, finished),
+        sentence=own_choice
+        or f"We would recommend {_called(problem, recommendation)}"
+        + (f", because to you, {premise}{because}." if because else "."),
+        counted="" if own_choice else counted_words,
         lead=sentences.plan_lead(lottery) if told else "",
         card=card(problem, lottery, common_total(lottery)),
         average="" if is_certain(lottery) else "on average",
-        amounts=amounts(problem, recommendation.alternative),
+        amounts=amounts(problem, recommendation.option),
         importance=_importance(problem, recommendation),
+        premise=_premise(recommendation),
         certainty=certainty(problem.reference_name, recommendation),
         reason=asked_words(recommendation, finished),
+        own_choice=own_choice,
         runner_up=_runner_up(problem, recommendation),
-        doubtful=tuple(int(number) for number in recommendation.doubtful),
-        left_open=_left_open(recommendation),
-        guide=guide(problem, recommendation.alternative),
+        left_open=_left_open(problem, recommendation),
+        guide=guide(problem, recommendation.option),
         linear=linear_words(problem),
     )
 
 
+def _heading(recommendation: Recommendation, finished: bool) -> str:
+    """Return what the plan is: the best one only where the answers show that much."""
+    if not (finished and recommendation.complete):
+        return "The best plan for you, so far"
+    unsure = not recommendation.fits or recommendation.reason in (Reason.NOT_SURER, Reason.TOO_MANY)
+    return "A suggestion for you" if unsure else "The best plan for you"
+
+
 def _called(problem: Presentable, recommendation: Recommendation) -> str:
     """Return what the recommended plan is called, in quotation marks."""
-    return f"“{recommended_name(problem, recommendation.alternative, recommendation.runner_up)}”"
+    return f"“{recommended_name(problem, recommendation.option, recommendation.runner_up)}”"
 
 
-def _left_open(recommendation: Recommendation) -> str:
-    if not recommendation.unidentified:
+def own_choice_words(problem: Presentable, recommendation: Recommendation) -> str:
+    """Return what is recommended and why, where the respondent's own choice and the model disagree; "" where they agree."""
+    other = recommendation.model_choice or recommendation.contested_by
+    if other is None:
         return ""
-    names = ", ".join(map(one_line, recommendation.unidentified))
-    return f"How much these matter to you was {sentences.LEFT_OPEN}: {names}."
+    mine, theirs = (f"“{name}”" for name in plan_names(problem, recommendation.option, other))
+    if recommendation.model_choice is None:
+        return (
+            f"We would recommend {mine}, although you once chose {theirs} over it: your other answers speak for {mine}. "
+            "Compare the two yourself."
+        )
+    return (
+        f"We would recommend {mine}, because you preferred it to {theirs}. Your other answers speak for {theirs}, so "
+        "something that is not listed here may matter to you. Compare the two yourself."
+    )
+
+
+def _left_open(problem: Presentable, recommendation: Recommendation) -> str:
+    """Return that no other plan is better by more than the target, however much some objectives matter in their ranges."""
+    read = problem.original
+    asked = {o.name for o, matters in zip(read.objectives, read.matters, strict=True) if matters}
+    names = [one_line(name) for name in recommendation.unidentified if name in asked]
+    if not names or recommendation.target is None or not recommendation.questions:
+        return ""
+    answers = "your other answers" if recommendation.doubtful else "your answers"
+    return (
+        f"The range of {sentences.listed(names)} is wide, but anywhere in it no other plan is better for you by more than "
+        f"{percent_up(recommendation.target)}, if {answers} are right."
+    )
 
 
 def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
@@ -104,10 +135,11 @@ def _runner_up(problem: Presentable, recommendation: Recommendation) -> str:
     other = recommendation.runner_up
     if other is None:
         return ""
-    found = changes(problem, recommendation.alternative, other, least=NOTICEABLE)
-    told = [f"{one_line(o.name)} {change}" for o, change in zip(problem.objectives, found, strict=True) if change]
-    _, name = plan_names(problem, recommendation.alternative, other)
-    return f"The next best plan for you, “{name}”, would mean: {', '.join(told)}." if told else ""
+    found = changes(problem, recommendation.option, other, least=NOTICEABLE)
+    named = zip(problem.original.objectives, found, strict=True)
+    told = [f"{one_line(o.name)} {change}" for o, change in named if change]
+    _, name = plan_names(problem, recommendation.option, other)
+    return f"Another good choice, “{name}”, would mean: {', '.join(told)}." if told else ""
 
 
 # --- importance ------------------------------------------------------------------------------------------------------
@@ -118,6 +150,7 @@ def because_words(problem: Presentable, recommendation: Recommendation) -> tuple
 
     Both are "" where the answers do not show it: only what holds everywhere in the bands is said.
     """
+    problem = problem.original
     bands = _bands(problem, recommendation)
     if not recommendation.questions or not bands:
         return "", ""
@@ -133,7 +166,7 @@ def because_words(problem: Presentable, recommendation: Recommendation) -> tuple
     else:
         words = f"{names[first]} matters more than {sentences.listed([names[j] for j in less])}"
     ways = ", ".join(f"{names[j]} {_way(problem, j)}" for j in (first, *less))
-    return words, f"Counted for the whole way from the worst to the best that is possible: {ways}."
+    return words, f"Counted for the whole way from the worst to the best that is considered: {ways}."
 
 
 def _bands(problem: Presentable, recommendation: Recommendation) -> dict[int, tuple[float, float]]:
@@ -148,21 +181,40 @@ def _bands(problem: Presentable, recommendation: Recommendation) -> dict[int, tu
     }
 
 
+def _is_likely(recommendation: Recommendation) -> bool:
+    """Return whether the ranges of importance are very likely; otherwise they are exact if the answers are right."""
+    stated, exact = recommendation.importance, recommendation.importance_if_right
+    return stated is not None and exact is not None and not np.array_equal(stated, exact)
+
+
+def _premise(recommendation: Recommendation) -> str:
+    """Return on what the importance of each objective is known; "" where nothing is said of it."""
+    if not recommendation.questions:
+        return "Nothing was asked, so your priorities are not known."
+    if not recommendation.fits:
+        return "Your answers do not follow one set of priorities, so we cannot say how much each thing matters to you."
+    if recommendation.importance is None:
+        return "These are estimates." if recommendation.complete else ""
+    if _is_likely(recommendation):
+        return "Each range is very likely right; for 1 person in 20 or fewer it is not."
+    return "The ranges are right if your answers are."
+
+
 def _way(problem: Presentable, j: int) -> str:
     worst, best = amount_pair(problem.objectives[j], float(problem.origin[j]), float(problem.ideal[j]))
     return f"from {worst} to {best}"
 
 
 def _importance(problem: Presentable, recommendation: Recommendation) -> list[Importance]:
-    shares, bands = shares_of(recommendation.weights), _bands(problem, recommendation)
+    shares, problem = shares_of(recommendation.weights @ pieces_of(problem)), problem.original
+    bands, exact = _bands(problem, recommendation), recommendation.importance_if_right
+    without_bands = recommendation.importance is None and exact is None  # as a strategy may be
     rows = []
     for j, o in enumerate(problem.objectives):
         band, matters = bands.get(j), bool(problem.matters[j])
-        if o.name in recommendation.unidentified:
-            band, words = None, sentences.LEFT_OPEN
-        elif recommendation.importance is None and recommendation.complete and recommendation.questions:
-            words = f"about {percent(float(shares[j]))}"  # a strategy without bands, which has asked all it wanted
-        elif band is None or band[1] - band[0] >= OPEN:
+        if without_bands and recommendation.complete and recommendation.questions and recommendation.fits:
+            words = f"about {percent(float(shares[j]))}"  # it has asked all it wanted
+        elif band is None or (band[0] < 0.01 and band[1] > 0.99):
             band, words = None, sentences.NOT_KNOWN
         else:
             words = sentences.importance_range(*band)
@@ -187,131 +239,44 @@ class ChangedRow:
 
 
 @dataclass(frozen=True)
-class Stop:
-    """What would be recommended while an objective has this share of all importance."""
+class Switch:
+    """What is best while an objective has this share of all importance."""
 
     share: str
     plan: str
+    recommended: bool
     rows: list[ChangedRow]
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What would be recommended if one objective mattered more; the first stop is the recommendation as it is."""
+    """What is best for each share of importance of one objective."""
 
     name: str
-    stops: list[Stop]
+    switches: list[Switch]
 
 
-def what_ifs(problem: Presentable, recommendation: Recommendation, tried: Sequence[Change]) -> list[WhatIf]:
-    """Return what would be recommended instead, for each objective that can be changed.
-
-    ``tried`` is what ``sensitivity.what_if`` returns.
-    """
-    found, made = recommendation.alternative, []
-    for change, matters in zip(tried, problem.matters, strict=True):
+def what_ifs(problem: Presentable, recommendation: Recommendation, switched: Sequence[Change]) -> list[WhatIf]:
+    """Return what would be recommended instead, for each objective that can be changed; ``switched`` is from ``what_if``."""
+    recommended, made = recommendation.option, []
+    for change, matters in zip(switched, problem.original.matters, strict=True):
         if not matters:
             continue
-        stops = []
-        for stop in change.stops:
-            low, high = percent(stop.low), percent(stop.high)
+        switches = []
+        for stretch in change.stretches:
+            low, high = percent(stretch.low), percent(stretch.high)
             # Finding out what a policy decides takes long, and its averages say enough here.
-            plan = "a plan with these averages" if problem.has_paths else f"“{plan_name(problem, stop.alternative)}”"
-            if stop is change.stops[0]:
+            plan = "a plan with these averages" if problem.has_paths else f"“{plan_name(problem, stretch.option)}”"
+            if stretch.option is recommended:
                 plan = _called(problem, recommendation)
-            rows = zip(amounts(problem, stop.alternative), changes(problem, found, stop.alternative), strict=True)
-            stops.append(Stop(low if low == high else f"{low} to {high}", plan, [ChangedRow(*row) for row in rows]))
-        made.append(WhatIf(one_line(change.objective.name), stops))
+            rows = zip(amounts(problem, stretch.option), changes(problem, recommended, stretch.option), strict=True)
+            switches.append(
+                Switch(
+                    low if low == high else f"{low} to {high}",
+                    plan,
+                    stretch.option is recommended,
+                    [ChangedRow(*row) for row in rows],
+                )
+            )
+        made.append(WhatIf(one_line(change.objective.name), switches))
     return made
-
-
-# --- the answers -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Given:
-    """An answer that stands, as the person saw the question: A on the left."""
-
-    number: int  # in the log
-    left: Alternative
-    right: Alternative
-    answer: PairReply  # FIRST means A; None: skipped
-
-
-@dataclass(frozen=True)
-class GivenToMenu:
-    """An answer to a menu that stands, as the person saw it."""
-
-    number: int  # in the log
-    alternatives: tuple[Alternative, ...]  # in the order in which they were shown
-    placed: Choice | None  # by places; None: skipped
-    strength: Strength | None = None
-
-
-@dataclass(frozen=True)
-class Volunteered:
-    """Something that the person said without being asked, which stands."""
-
-    number: int  # in the log
-    text: str
-
-
-AnyGiven: TypeAlias = Given | GivenToMenu | Volunteered
-
-
-def as_shown(number: int, question: Occasion, answer: Reply, where: Side | tuple[int, ...] = "first") -> AnyGiven:
-    """Return an answer as the person saw the question; ``where`` says which alternative was A, or the order of a menu."""
-    if isinstance(question, Statement):
-        return Volunteered(number, question.text)
-    if isinstance(question, Menu):
-        choice = plain(answer)
-        assert isinstance(where, tuple) and not isinstance(choice, Answer)
-        menu = ShownMenu(question, where)
-        placed = None if choice is None else menu.by_place(choice)
-        return GivenToMenu(number, tuple(menu.alternatives), placed, strength_of(answer))
-    assert not isinstance(where, tuple) and not isinstance(answer, Choice)
-    shown = Shown(question, where)
-    return Given(number, shown.a, shown.b, shown.turned(answer))
-
-
-@dataclass(frozen=True)
-class AnswerLine:
-    """An answer as it is listed: what was said, and how A and B differed, or what was on the menu."""
-
-    number: int
-    ordinal: int
-    choice: str  # "A", "B, by a lot", "2 best, 4 worst", "about equal" or "skipped"
-    said: str
-    differences: list[str]
-    conflict: bool
-    doubtful: bool
-
-
-# How the two of a pair differ: many people are asked about the same.
-_differences: WeakKeyDictionary[Presentable, Kept[Hashable, list[str]]] = WeakKeyDictionary()
-
-
-def answer_lines(
-    problem: Presentable,
-    given: Sequence[AnyGiven],
-    *,
-    conflicts: Sequence[int] = (),
-    doubtful: Sequence[int] = (),
-) -> list[AnswerLine]:
-    """Return the answers in their order, with those marked that contradict each other or are probably slips."""
-    return [
-        AnswerLine(one.number, ordinal, *_told(problem, one), one.number in conflicts, one.number in doubtful)
-        for ordinal, one in enumerate(given, start=1)
-    ]
-
-
-def _told(problem: Presentable, one: AnyGiven) -> tuple[str, str, list[str]]:
-    if isinstance(one, Volunteered):
-        return "you said", f"You said: {one.text}.", [one.text]
-    if isinstance(one, GivenToMenu):
-        told = listed(problem, one.alternatives, one.placed)
-        return choice_words(one.placed, one.strength), said_words(one.placed, one.strength), told
-    kept = _differences.setdefault(problem, Kept(DIFFERENCES_KEPT))
-    key = tuple((side.value.tobytes(), side.plan) for side in (one.left, one.right))
-    differences = kept.once(key, lambda: advantages(comparison(problem, one.left, one.right)))
-    return sentences.chosen(one.answer), sentences.answered(one.answer), differences

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeoff.model import Lottery, Objective, Outcomes, Vector
 from tradeoff.presentation.numbers import NOISE, amount
-from tradeoff.presentation.text import one_line
+from tradeoff.presentation.text import clipped
 
 DOTS = 20  # quantiles that are drawn: each stands for 1 time in 20
 BAD = 1 / DOTS  # how rare the bad end is that is put into words
@@ -86,7 +86,7 @@ def strip_key() -> str:
 
 def _risk(objective: Objective, truth: Outcomes, j: int) -> Risk:
     column = _clean(truth.points[:, j])
-    name, more = one_line(objective.name), objective.goal == "max"
+    name, more = clipped(objective.name), objective.goal == "max"
     ends = (column.min(), column.max()) if truth.range is None else _clean(truth.range[:, j])
     if not truth.spread[j] and truth.range is not None and ends[1] - ends[0] <= EXACT * np.abs(ends).max():
         always = amount(objective, float(column[0]))

@@ -5,61 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tradeoff.log import PairReply
-from tradeoff.menus import plain, strength_of
-from tradeoff.model import Answer, Lottery
+from tradeoff.model import Lottery
 from tradeoff.presentation.stories import are_frequencies, is_certain
 
-QUESTION = "Which would you rather have, A or B?"
-WELCOME = "You are shown two alternatives at a time. Say which you would rather have."
 NO_WRONG_ANSWERS = "There are no wrong answers."
 THANKS = "Thank you for your answers."
 
-CHOICES = {Answer.FIRST: "A", Answer.SECOND: "B", Answer.SAME: "about equal", None: "skipped"}
-ANSWERED = {
-    Answer.FIRST: "You preferred A.",
-    Answer.SECOND: "You preferred B.",
-    Answer.SAME: "About equal to you.",
-    None: "Skipped.",
-}
 CONTRADICTION = (
     "These answers contradict each other: no set of priorities fits all of them. Which one would you change?"
 )
 IMPOSSIBLE_ANSWER = "This answer cannot be right: no set of priorities fits it. Would you change it?"
-DOUBTFUL = "Probably slips, so we did not rely on them:"
-LEFT_OPEN = "left open, because it makes no difference here"
+DOUBTFUL = "We think you may have mis-clicked here, so we did not rely on this. Is it right?"
+UNEXPLAINED = "You answered this more than once, and it does not fit your other answers:"
 NOT_KNOWN = "your answers do not say"
 RISK = "What really happens, and how often:"
 CANNOT_CHANGE = "the same whatever you do"
 ASKED_AGAIN = "Asked once more, the other way round, to be sure."
-
-
-def chosen(reply: PairReply) -> str:
-    """Return a reply to a pair in a few words, in which the first is A.
-
-    >>> from tradeoff.menus import Graded
-    >>> chosen(Answer.SECOND), chosen(Graded(Answer.FIRST, "a lot"))
-    ('B', 'A, by a lot')
-    """
-    strength = strength_of(reply)
-    return CHOICES[side_said(reply)] + ("" if strength is None else f", by {strength}")
-
-
-def answered(reply: PairReply) -> str:
-    """Return a reply to a pair as a sentence, in which the first is A.
-
-    >>> from tradeoff.menus import Graded
-    >>> answered(None), answered(Graded(Answer.SECOND, "a little"))
-    ('Skipped.', 'You preferred B, by a little.')
-    """
-    strength, sentence = strength_of(reply), ANSWERED[side_said(reply)]
-    return sentence if strength is None else f"{sentence.removesuffix('.')}, by {strength}."
-
-
-def side_said(reply: PairReply) -> Answer | None:
-    """Return a reply to a pair without its strength."""
-    side = plain(reply)
-    return side if isinstance(side, Answer) else None
 
 
 def progress(number: int, at_most: int | None, expected: float | None = None) -> str:
@@ -91,11 +52,11 @@ def bar_length(answered: int, at_most: int | None, expected: float | None) -> in
     return answered + max(min(left), 1)
 
 
-def question_lead(left: Lottery, right: Lottery) -> str:
-    """Return how the two sides of a question are to be read; "" where neither leaves anything to chance."""
-    if len(left.trajectories) == len(right.trajectories) == 1:
+def question_lead(lotteries: Sequence[Lottery]) -> str:
+    """Return how the stories of a question are to be read; "" where nothing is left to chance."""
+    if all(len(lottery.trajectories) == 1 for lottery in lotteries):
         return ""
-    if are_frequencies(left) and are_frequencies(right):
+    if all(map(are_frequencies, lotteries)):
         return "These are all the ways each can go, and how often:"
     return "These are some of the ways each can go; by their weights they come to exactly its average:"
 
@@ -111,12 +72,18 @@ def plan_lead(lottery: Lottery) -> str:
     return "These are some of the ways it can go; by their weights they come to exactly its average:"
 
 
-def explanation(reference: str) -> list[str]:
-    """Return how questions are to be read and why they are asked, in paragraphs; gains are counted from the reference."""
-    return [
+def explanation(reference: str, chance: bool) -> list[str]:
+    """Return how questions are to be read and why they are asked, in paragraphs; gains are counted from the reference.
+
+    ``chance`` says whether what happens under a plan depends on chance.
+    """
+    lotteries = [
         "What happens under a plan also depends on chance. Each plan is told as a few of the ways it can go. The weight of "
         "each says how much it counts in the plan's average, which is exact; how often exactly this happens is said beside "
         'it. How much the amounts really vary is said like this: "1 in 20 times 96 min or more".',
+    ]
+    return [
+        *(lotteries if chance else []),
         "Why such questions? What you give up for what shows how much each objective matters to you. At the end you see "
         "that as percentages, counted for the whole way from the worst to the best amount of each objective.",
         f'Gains are counted from "{reference}", which is there only for comparison. "Within 4% of the best plan for you" '

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.decisions.weighing import Options
-from tradeoff.model import Alternative, Indices, Item, Vector
+from tradeoff.model import Indices, Item, Option, Vector
 from tradeoff.presentation.cards import amounts
 from tradeoff.presentation.problems import labels
 from tradeoff.presentation.ranking import ranked_names
 from tradeoff.presentation.text import one_line
-from tradeoff.problem import Presentable
+from tradeoff.problem import Presentable, pieces_of, with_share
 
 MOST_TEXTS, MOST_KINDS = 12, 6  # of which one can be chosen
 SAME = 1e-9  # of a limit: an amount this close to it is within
@@ -42,7 +42,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class OptionRow:
-    """An alternative to be weighed."""
+    """An option to be weighed."""
 
     name: str
     gains: tuple[float, ...]  # of the fields
@@ -72,33 +72,44 @@ class Weighing:
 def weighing(
     problem: Presentable,
     given: Options,
-    recommended: Alternative,
+    recommended: Option,
     name: str,
     weights: Vector,
     limits: Mapping[int, float] | None = None,
     wanted: Mapping[int, int] | None = None,
+    estimate: Vector | None = None,
+    losses: Vector | None = None,
 ) -> Weighing:
-    """Return alternatives in the order of their worth for these weights, which are on all objectives.
+    """Return alternatives in the order of their worth for these weights, which are on all objectives that people read.
 
-    ``name`` is what the recommended one is called; ``limits`` are the least that is wanted of an objective, or the most
-    where less is better, by its number; ``wanted`` says which text of a kind is wanted, by their numbers.
+    ``estimate`` are the recommendation's weights, which say how the pieces of a curve compare. ``losses`` are given while
+    the weights are untouched: then the order is that of the ranking, the recommended one first. ``name`` is what the
+    recommended one is called; ``limits`` are the least that is wanted of an objective, or the most where less is better,
+    by its number; ``wanted`` says which text of a kind is wanted, by their numbers.
     """
-    relevant = [j for j, matters in enumerate(problem.matters) if matters]
+    known = np.zeros(len(problem.objectives)) if estimate is None else estimate
+    curves = np.vstack([with_share(known, members, np.ones(1)) for members in pieces_of(problem).T])
+    relevant = [j for j, matters in enumerate(problem.original.matters) if matters]
     others = [one for one in given.alternatives if one.plan != recommended.plan]
     called = dict(zip(map(id, others), ranked_names(problem, [recommended, *others])[1:], strict=True))
-    gains = np.array([one.value[relevant] for one in given.alternatives])
-    outcomes = np.array([problem.outcome(one.value) for one in given.alternatives])
+    gains = np.array([curves @ one.value for one in given.alternatives])[:, relevant]
+    read = problem.original
+    outcomes = np.array([read.outcome(problem.as_read(one).value) for one in given.alternatives])
     kept = np.ones(len(outcomes), dtype=bool)
     for j, limit in (limits or {}).items():
-        kept &= (outcomes[:, j] - limit) * problem.objectives[j].sign >= -SAME * max(abs(limit), 1.0)
-    kinds, numbers = _kinds(problem, given, wanted or {})
+        kept &= (outcomes[:, j] - limit) * read.objectives[j].sign >= -SAME * max(abs(limit), 1.0)
+    kinds, numbers = _kinds(read, given, wanted or {})
     for i, kind in enumerate(kinds):
         kept &= (numbers[:, i] == kind.wanted) if kind.wanted is not None else True
     mine = np.maximum(weights[relevant], 0.0)
     worth = gains @ (mine if mine.sum() > 0 else np.ones(len(relevant)))
+    first = np.zeros(len(gains), dtype=bool)
+    if losses is not None:
+        worth = 1 - losses
+        first = np.array([id(one) not in called for one in given.alternatives])
     most = max(float(worth[kept].max(initial=0.0)), 1e-300)
     rows = []
-    for i in np.lexsort((-worth, ~kept)).tolist():
+    for i in np.lexsort((-worth, ~first, ~kept)).tolist():
         one = given.alternatives[i]
         rows.append(
             OptionRow(
@@ -112,13 +123,12 @@ def weighing(
                 recommended=id(one) not in called,
             )
         )
-    return Weighing(_fields(problem, relevant, mine, limits or {}), kinds, tuple(rows), _basis(given))
+    return Weighing(_fields(read, relevant, mine, limits or {}), kinds, tuple(rows), _basis(given))
 
 
 def _kinds(problem: Presentable, given: Options, wanted: Mapping[int, int]) -> tuple[tuple[Kind, ...], Indices]:
     """Return what few texts tell items apart by, and which of them each item has."""
-    whole = getattr(problem, "whole", None) or problem
-    known = [dict(labels(whole, one.plan.name)) if isinstance(one.plan, Item) else {} for one in given.alternatives]
+    known = [dict(labels(problem, one.plan.name)) if isinstance(one.plan, Item) else {} for one in given.alternatives]
     found: list[Kind] = []
     numbers: list[list[int]] = []
     for name in dict.fromkeys(name for one in known for name in one):

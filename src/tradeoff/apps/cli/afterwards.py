@@ -13,14 +13,14 @@ from tradeoff.apps.cli import keys
 from tradeoff.apps.cli.cards import filled, shortened
 from tradeoff.apps.cli.keys import NextKey
 from tradeoff.apps.cli.output import cell, working
-from tradeoff.decisions import Ranking, ranking, why_not
+from tradeoff.decisions import Ranking, ranking, what_if, why_not
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
+from tradeoff.presentation.answers import lines_of
 from tradeoff.presentation.ranking import RankingRow, WhyNot, ordinals, ranking_table, why_not_words
-from tradeoff.presentation.result import answer_lines, as_shown, what_ifs
+from tradeoff.presentation.result import what_ifs
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable
-from tradeoff.sensitivity import what_if
 
 LAST_PROMPT = "r ranking   w why not another one   i what if   u undo   any other key: end"
 WHICH = "Which one? Type its name, or its place in the ranking, and press Enter:"
@@ -103,9 +103,9 @@ def ranking_block(problem: Presentable, interview: Interview, ranked: Ranking, w
 
 
 def _row_lines(row: RankingRow, width: int) -> Iterator[Text]:
-    """Return an alternative in a few lines: its name and shares, then what is better and worse about it."""
-    right = f"best for {row.share}, loses {row.loss} on average"
-    name = f"{row.place}. {row.name}"
+    """Return an option in a few lines: its name and shares, then what is better and worse about it."""
+    right = f"{row.best}, loses {row.loss}"
+    name = f"{row.place}. {row.name}{f' ({row.note})' if row.note else ''}"
     if len(name) + len(right) + 3 <= width:
         yield Text.assemble(cell(name.ljust(width - len(right)), "bold"), cell(right))
     else:
@@ -134,31 +134,26 @@ def why_not_lines(problem: Presentable, interview: Interview, found: WhyNot, wid
     yield from _sides(found.wins, found.loses, width)
     for sentence in found.sentences:
         yield from map(cell, filled(sentence.split(" "), width))
-    sides = interview.sides_shown()
-    given = [
-        as_shown(*record, sides.get(record[0], "first")) for record in sorted(interview.answers, key=lambda one: one[0])
-    ]
-    for line in answer_lines(problem, given):
+    for line in lines_of(problem, interview):
         if line.ordinal in found.answers:
-            told = f"Answer {line.ordinal}. {line.said} {'; '.join(line.differences)}"
+            told = f"Answer {line.ordinal}. {line.sentence} {'; '.join(line.differences)}"
             yield from (cell(f"   {text}", "dim") for text in filled(told.split(" "), max(width - 3, 20)))
 
 
 def what_if_block(problem: Presentable, interview: Interview, width: int) -> Group:
-    """Return what would be recommended if one thing mattered more, for each."""
+    """Return what would be recommended for each share of importance of each objective."""
     recommendation = interview.recommendation
     changed = what_ifs(problem, recommendation, what_if(problem, recommendation))
     parts: list[RenderableType] = []
     for change in changed:
         name = one_line(change.name)
-        if len(change.stops) == 1:
-            parts.append(cell(f"More weight on {name} would change nothing.", "bold"))
+        if len(change.switches) == 1:
+            parts.append(cell(f"However much {name} mattered, nothing would change.", "bold"))
             continue
-        parts.append(
-            cell(f"If {name} mattered more (nothing changes at {change.stops[0].share} of all importance):", "bold")
-        )
-        for stop in change.stops[1:]:
-            told = [f"{one_line(row.amount.name)} {row.change}" for row in stop.rows if row.change]
-            words = f"{stop.share}: {stop.plan} ({', '.join(told)})" if told else f"{stop.share}: {stop.plan}"
+        parts.append(cell(f"Best for each share that {name} could have of all importance:", "bold"))
+        for switch in change.switches:
+            told = [f"{one_line(row.amount.name)} {row.change}" for row in switch.rows if row.change]
+            details = " (as recommended)" if switch.recommended else f" ({', '.join(told)})" if told else ""
+            words = f"{switch.share}: {switch.plan}{details}"
             parts += [cell(f"   {line}") for line in filled(words.split(" "), max(width - 3, 20))]
     return Group(*parts)

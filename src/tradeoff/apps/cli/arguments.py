@@ -12,28 +12,29 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ArgumentError
-from tradeoff.model import Objective, Vector
+from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Presentable
 
 # What is not an option of a strategy, and the argument or flag that each command has for it instead.
 _BOTH = {"problem": "PROBLEM", "strategy": "--strategy", "max_questions": "--max-questions"}
 NOT_OPTIONS: Mapping[str, Mapping[str, str | None]] = {
-    "ask": {**_BOTH, "clock": None, "sides": "--seed", "strengths": "--strengths"},
+    "ask": {**_BOTH, "clock": None, "order_seed": "--seed"},
     "simulate": {
-        **_BOTH, "users": "--users", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
-        "people": "--people", "prior": "--prior", "strengths": "--strengths", "jobs": "--jobs",
+        **_BOTH, "respondents": "--respondents", "precision": "--precision", "error_rate": "--error-rate", "seed": "--seed",
+        "kind": "--kind", "prior": "--prior", "jobs": "--jobs",
         "out": "--out", "progress": None,
     },
 }  # fmt: skip
 
 
-def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
-    """Return the weights written as ``time=3,comfort=1``; 0 for objectives left out.
+def weights_from(text: str, problem: Presentable) -> Vector:
+    """Return the weights written as ``time=3,comfort=1``; 0 for objectives left out, and straight lines for curves.
 
-    >>> weights_from("b = 2", [Objective("a"), Objective("b")]).tolist()
+    >>> from tradeoff import Catalogue
+    >>> weights_from("b = 2", Catalogue([[1, 2], [2, 1]], ["a", "b"])).tolist()
     [0.0, 2.0]
     """
-    names = [o.name for o in objectives]
+    names = [o.name for o in problem.original.objectives]
     weights = np.zeros(len(names))
     given: set[str] = set()
     for part in text.split(","):
@@ -55,14 +56,15 @@ def weights_from(text: str, objectives: Sequence[Objective]) -> Vector:
         weights[names.index(name)] = weight
     if not weights.any():
         raise ArgumentError(f"all weights are 0, so all plans are equally good; try {names[0]}=1")
-    return weights
+    straight: Matrix | None = getattr(problem, "straight", None)
+    return weights if straight is None else weights @ straight
 
 
 def prior_from(path: Path) -> Any:
     """Return what is supposed of people before the first answer, as ``learn_prior`` made it and a file holds it as JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArgumentError(
             f"the prior in {str(path)!r} cannot be read: {error}; write what learn_prior returns to it, with json.dump"
         ) from None
@@ -113,14 +115,3 @@ def questions_for(
         return {"questions": wished}
     fits = spec_of(strategy).menus and not problem.has_paths and "questions" not in settings
     return {"questions": "best-worst-4"} if fits and not settings.get("lotteries") else {}
-
-
-def strengths_for(strategy: str, wished: bool) -> dict[str, Any]:
-    """Return the setting of whether people may say by how much something is better; some strategies learn nothing from it."""
-    from tradeoff.strategies import spec_of
-
-    if wished and not spec_of(strategy).strengths:
-        raise ArgumentError(
-            f"the strategy {strategy!r} learns nothing from how much better something is; leave out --strengths, or use careful"
-        )
-    return {"strengths": True} if wished else {}

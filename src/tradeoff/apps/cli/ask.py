@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -17,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeoff.apps.cli.knowing import KNOW_FROM_HELP, all_known
 from tradeoff.apps.cli.output import INCOMPLETE, cell, console, emit
 from tradeoff.apps.cli.source import (
     KINDS,
     KNOW_HELP,
     PROBLEM_HELP,
     QUESTIONS_HELP,
-    STRENGTHS_HELP,
     Source,
     problem_argument,
 )
@@ -32,14 +29,12 @@ from tradeoff.apps.cli.source import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tradeoff.apps.cli.keys import NextKey
     from tradeoff.interview import Interview
-    from tradeoff.log import Reply, Shown, ShownMenu
-    from tradeoff.menus import Statement
-    from tradeoff.people import Person
+    from tradeoff.log import ShownQuestion
+    from tradeoff.model import Reply
     from tradeoff.problem import Presentable
+    from tradeoff.simulation.respondents import LinearRespondent
     from tradeoff.stores import JsonLines
-    from tradeoff.users import LinearUser
 
 FILE = click.Path(path_type=Path)
 
@@ -66,9 +61,7 @@ MANY_OBJECTIVES, MANY_QUESTIONS = 4, 30  # beyond both, people are warned of how
     help="A strategy's own option, such as basis=spanner.",
 )
 @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
-@click.option("--strengths", is_flag=True, help=STRENGTHS_HELP)
 @click.option("--know", "known", multiple=True, metavar="TEXT", help=KNOW_HELP)
-@click.option("--know-from", "files", multiple=True, type=FILE, metavar="FILE", help=KNOW_FROM_HELP)
 @click.option("--max-questions", type=click.IntRange(min=0), metavar="N", help="Stop after this many questions.")
 @click.option(
     "--seed",
@@ -97,9 +90,7 @@ def ask(
     strategy: str | None,
     options: tuple[str, ...],
     questions: str | None,
-    strengths: bool,
     known: tuple[str, ...],
-    files: tuple[Path, ...],
     max_questions: int | None,
     seed: int,
     log: Path | None,
@@ -110,16 +101,15 @@ def ask(
 ) -> None:
     """Find the plan that is best for you.
 
-    You are asked a few times which of two alternatives you would rather have, or which of a few is best and which worst.
+    You are asked a few times which of two options you would rather have, or which of a few is best and which worst.
 
     \b
     a, b        A or B is better for you
     1 to 4      of a few: first the best of them, then the worst
-                of two, with --strengths: 1 A by a lot, 2 A by a little, 3 B by a little, 4 B by a lot
     = (or e)    they are about equal to you
     s           skip: draw no conclusion, and ask something else
-    u           undo: take back the last answer
-    d           details: both alternatives in full
+    u           undo the last answer
+    d           details: all options in full
     ?           help
     q           quit, with the best plan so far; --log and --resume keep every answer
     r, w, i     at the end: the ranking, why not another one, what if something mattered more
@@ -127,50 +117,45 @@ def ask(
     On a terminal, press a single key without Enter. Otherwise one answer per line is read from stdin, such as a, or
     "2 4" for the best and the worst; the end of the input is the same as q.
     """
-    from tradeoff.apps.cli.arguments import questions_for, settings_from, strengths_for, weights_from
+    from tradeoff.apps.cli.arguments import questions_for, settings_from, weights_from
     from tradeoff.apps.cli.pages import print_first_page, print_notes
     from tradeoff.errors import ArgumentError
-    from tradeoff.people import Person, kind_of, regret_of
     from tradeoff.presentation.data import interview_data
+    from tradeoff.simulation.respondents import LinearRespondent, relative_regret
     from tradeoff.strategies import spec_of
-    from tradeoff.users import LinearUser
 
     settings = settings_from(options, "ask")
     settings |= {} if strategy is None else {"strategy": strategy}
     settings |= {} if max_questions is None else {"max_questions": max_questions}
-    if resume is not None and (settings or questions or strengths or log is not None):
+    if resume is not None and (settings or questions or log is not None):
         raise ArgumentError(
             "--resume continues an interview with the settings and the file it was begun with; leave out --log, "
-            "--strategy, --option, --questions, --strengths and --max-questions"
+            "--strategy, --option, --questions and --max-questions"
         )
     if precision is not None and simulate is None:
         raise ArgumentError("--precision is about a simulated person; add --simulate, or leave it out")
     loaded = source.read(resume)
-    person: LinearUser | Person | None = None
+    person: LinearRespondent | None = None
     if simulate is not None:
-        weights = weights_from(simulate, loaded.objectives)
-        noticed = 0.01 if precision is None else precision
-        person = (
-            Person(loaded, weights, kind_of("exact", noticed), seed, strengths=True)
-            if strengths
-            else LinearUser.scaled(loaded, weights, noticed)
+        person = LinearRespondent.scaled(
+            loaded, weights_from(simulate, loaded), 0.01 if precision is None else precision
         )
     out = console(on_stderr=as_json)
     call = shlex.join(["tradeoff", "ask", *source.arguments()])
     named = settings.get("strategy", "careful")
     if spec_of(named).seeded:
         settings.setdefault("seed", seed)
-    settings |= questions_for(loaded, named, settings, questions) | strengths_for(named, strengths)
+    settings |= questions_for(loaded, named, settings, questions)
     print_notes(loaded, on_stderr=as_json)
     early = person is None and resume is None and out.is_terminal  # to read while the first question is prepared
     if early:
         print_first_page(loaded, out, settings.get("questions"))
-    with begun(loaded, settings | {"sides": seed}, log, resume, out) as (interview, store):
+    with begun(loaded, settings | {"order_seed": seed}, log, resume, out) as (interview, store):
         if resume is None:
             warn_of_many_questions(interview)
         logged = LoggedInterview(interview, store)
-        for said in all_known(loaded, known, files):
-            logged.know(said)
+        for statement in known:
+            logged.know(statement)
 
         def result() -> None:
             if not as_json:
@@ -186,7 +171,8 @@ def ask(
         if as_json:
             found = interview_data(loaded, interview)
             if person is not None:
-                found["relative_regret"] = regret_of(loaded, person, interview.recommendation.alternative)
+                lost = relative_regret(loaded, person, interview.recommendation.option)
+                found["relative_regret"] = max(0.0, lost)
             emit(found)
         if not interview.finished:
             part(logged, out, call)
@@ -228,14 +214,11 @@ def begun(
 
 
 def prepare_first(problem: Presentable, interview: Interview) -> None:
-    """Do what the first question needs while something moves, and begin with what the second will need."""
-    from tradeoff.kernels.walk import mover
-
+    """Do what the first question needs while something moves."""
     first = interview.next()
     if first is not None:
-        for one in first.alternatives:
-            problem.show(one)
-        threading.Thread(target=mover).start()
+        for option in first.options:
+            problem.show(option)
 
 
 def warn_of_many_questions(interview: Interview) -> None:
@@ -267,7 +250,7 @@ class LoggedInterview:
             self.store.append(events[self._stored :])
             self._stored = len(events)
 
-    def ask(self) -> Shown | ShownMenu | None:
+    def ask(self) -> ShownQuestion | None:
         """Return the question to be answered now, or None when nothing is left to ask."""
         shown = self.interview.next()
         self.interview.ask()
@@ -275,26 +258,24 @@ class LoggedInterview:
         return shown
 
     def tell(self, reply: Reply) -> None:
-        """Save the reply to the question that was asked; what follows from it is worked out by the next ``ask``."""
-        self.interview.skip() if reply is None else self.interview.tell(reply)
+        """Save the reply to the question that was asked; what follows from it is computed by the next ``ask``."""
+        self.interview.tell(reply)
         self._store()
 
-    def know(self, said: str | Statement) -> None:
-        """Save what the person said without being asked."""
-        self.interview.know(said)
+    def know(self, statement: str) -> None:
+        """Save what the respondent said without being asked."""
+        self.interview.know(statement)
         self._store()
 
     def undo(self, number: int | None = None) -> None:
-        """Take back the last answer, or the one with this number."""
+        """Undo the last answer, or the one with this number."""
         self.interview.undo(number)
         self._store()
 
     @property
     def number(self) -> int:
         """The number of the question that is being asked."""
-        from tradeoff.menus import Statement
-
-        return sum(not isinstance(question, Statement) for _, question, _ in self.interview.answers) + 1
+        return self.interview.questions_answered + 1
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -305,13 +286,12 @@ def converse(
 ) -> None:
     """Ask a person until nothing is left to ask or they quit, and print the result; after Ctrl-C, say how to continue.
 
-    On a terminal the last answer can be taken back even then.
+    On a terminal the last answer can be undone even then.
     """
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.afterwards import look_around
-    from tradeoff.apps.cli.conflicts import answer_to_retract
-    from tradeoff.apps.cli.menus import hear_menu
-    from tradeoff.log import ShownMenu
+    from tradeoff.apps.cli.conflicts import answer_to_undo
+    from tradeoff.apps.cli.questions import ask_question
 
     try:
         with keys.answers_from(sys.stdin) as next_key:
@@ -321,92 +301,22 @@ def converse(
                 return
             while True:
                 while (shown := logged.ask()) is not None:
-                    heard = hear_menu if isinstance(shown, ShownMenu) else hear
-                    if not heard(logged, shown, problem, out, next_key):  # type: ignore[arg-type]
+                    if not ask_question(logged, shown, problem, out, next_key):
                         result()
                         return
-                number = answer_to_retract(logged.interview, problem, out, next_key)
+                number = answer_to_undo(logged.interview, problem, out, next_key)
                 if number is not None:
                     logged.undo(number)
-                    out.print("Took back that answer.")
+                    out.print("Undid that answer.")
                     continue
                 result()
                 if not (sys.stdin.isatty() and look_around(logged.interview, problem, out, next_key)):
                     return
                 logged.undo()
-                out.print("Took back the last answer.")
+                out.print("Undid the last answer.")
     except KeyboardInterrupt:
         part(logged, out, call)
         raise
-
-
-class Screen:
-    """A question on the screen, with its details and the help a key away."""
-
-    def __init__(self, logged: LoggedInterview, problem: Presentable, shown: Shown, out: Console) -> None:
-        from tradeoff.apps.cli.cards import lottery_of
-        from tradeoff.presentation.cards import pair
-        from tradeoff.presentation.result import certificate_while_asking
-        from tradeoff.presentation.sentences import ASKED_AGAIN, progress
-
-        self.problem, self.out, self.strengths = problem, out, logged.interview.state.strengths
-        self.pair = pair(problem, shown.a, shown.b, (lottery_of(problem, shown.a), lottery_of(problem, shown.b)))
-        found = logged.interview.recommendation
-        self.heading = progress(logged.number, logged.interview.at_most, found.expected_left)
-        self.note = ASKED_AGAIN if shown.again else ""
-        self.certainty = certificate_while_asking(found)
-
-    def show(self) -> None:
-        """Print the question: what differs, how many more can come, and how good the recommendation is already."""
-        from tradeoff.apps.cli.questions import question_lines, screen_rows
-
-        rows = screen_rows(self.out)
-        for line in question_lines(
-            self.pair, self.heading, self.out.width, rows,
-            note=self.note, certainty=self.certainty, strengths=self.strengths,
-        ):  # fmt: skip
-            self.out.print(line)
-
-    def prompt(self) -> None:
-        """Print which keys there are."""
-        from tradeoff.apps.cli.questions import prompt_lines
-
-        for line in prompt_lines(self.out.width, self.strengths):
-            self.out.print(line, style="bold")
-
-
-def hear(logged: LoggedInterview, shown: Shown, problem: Presentable, out: Console, next_key: NextKey) -> bool:
-    """Show a pair and take keys until one moves the interview on; return False when it is to end here."""
-    from tradeoff.apps.cli import keys
-    from tradeoff.apps.cli.answering import is_answer, possible, reply_by
-    from tradeoff.apps.cli.questions import help_text, open_screen, pair_keys, question_details, took_back
-    from tradeoff.presentation.sentences import answered
-
-    asked, screen = False, Screen(logged, problem, shown, out)
-    screen.show()
-    while True:
-        key = next_key(None if asked else screen.prompt)
-        asked = True
-        match key.lower():
-            case pressed if is_answer(pressed, screen.strengths):
-                reply = reply_by(pressed, shown)
-                logged.tell(reply)
-                out.print(answered(shown.turned(reply)))
-                return True
-            case "u":
-                if took_back(logged, out, possible(screen.strengths)):
-                    return True
-            case "d":
-                open_screen(out, question_details(screen.pair, out.width), next_key, screen.show)
-                asked = False
-            case "?":
-                open_screen(out, cell(help_text(problem, pair_keys(screen.strengths))), next_key, screen.show)
-                asked = False
-            case "q" | keys.END:
-                return False
-            case _:
-                named = repr(key) if key.isprintable() else "that key"
-                out.print(cell(f"{named} is not an answer; {possible(screen.strengths)}"))
 
 
 def part(logged: LoggedInterview, out: Console, call: str) -> None:
@@ -418,33 +328,29 @@ def part(logged: LoggedInterview, out: Console, call: str) -> None:
     out.print(cell(f"  {call} {option}"), soft_wrap=True)
 
 
-def end(problem: Presentable, interview: Interview, person: LinearUser | Person | None, out: Console) -> None:
+def end(problem: Presentable, interview: Interview, person: LinearRespondent | None, out: Console) -> None:
     """Print what came of it."""
     from tradeoff.apps.cli.cards import print_recommendation
-    from tradeoff.people import regret_of
-    from tradeoff.presentation.result import as_shown
+    from tradeoff.simulation.respondents import relative_regret
 
-    sides = interview.sides_shown()
-    given = [as_shown(*record, sides.get(record[0], "first")) for record in interview.answers]
-    print_recommendation(out, problem, interview.recommendation, interview.finished, given)
+    print_recommendation(out, problem, interview)
     if person is not None:
-        lost = 100 * regret_of(problem, person, interview.recommendation.alternative)
+        lost = 100 * max(0.0, relative_regret(problem, person, interview.recommendation.option))
         out.print(f"The simulated person loses {lost:.2g}% of what their best plan would gain them.")
 
 
 # --- simulated people ------------------------------------------------------------------------------------------------
 
 
-def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearUser | Person, out: Console | None) -> None:
-    """Let a simulated person answer everything, and print each answer in a few lines."""
+def answer_all(logged: LoggedInterview, problem: Presentable, person: LinearRespondent, out: Console | None) -> None:
+    """Let a simulated respondent answer everything, and print each answer in a few lines."""
     from tradeoff.apps.cli.cards import print_answer
-    from tradeoff.presentation.result import answer_lines, as_shown
+    from tradeoff.evidence import Answer
+    from tradeoff.presentation.answers import answer_lines
 
     while (shown := logged.ask()) is not None:
-        number, answer = logged.number, person(shown.question)
-        logged.tell(answer)
+        number, reply = logged.number, person(shown.question)
+        logged.tell(reply)
         if out is not None:
-            (line,) = answer_lines(
-                problem, [as_shown(number, shown.question, answer, getattr(shown, "order", "first"))]
-            )
+            (line,) = answer_lines(problem, [Answer(shown.question, reply, number)], {number: shown.order})
             print_answer(out, replace(line, ordinal=number))

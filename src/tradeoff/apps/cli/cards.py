@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
 from tradeoff.apps.cli.output import cell, table
-from tradeoff.menus import NOT_WORSE, PREFERRED, implied
-from tradeoff.model import Alternative, Answer, Lottery, Recommendation
+from tradeoff.interview import Interview
+from tradeoff.model import Lottery, Option
 from tradeoff.presentation import sentences
+from tradeoff.presentation.answers import AnswerLine, lines_of
 from tradeoff.presentation.cards import Card
 from tradeoff.presentation.linearity import CURVES, curves_that_fit
 from tradeoff.presentation.plans import Guide
-from tradeoff.presentation.result import AnswerLine, AnyGiven, Given, GivenToMenu, answer_lines, result
+from tradeoff.presentation.result import result
 from tradeoff.presentation.stories import Story, heaviest_first
 from tradeoff.problem import Presentable
 
@@ -73,15 +74,15 @@ def card_block(card: Card, width: int) -> Text:
 
 def print_answer(out: Console, line: AnswerLine) -> None:
     """Print an answer in a few lines: which side was preferred, and how the two differed."""
-    mark = f"{line.ordinal:>3}. {line.choice:<11}  "
+    mark = f"{line.ordinal:>3}. {line.reply:<11}  "
     for text in (text for one in line.differences for text in filled(one.split(" "), max(out.width - len(mark), 20))):
         out.print(cell(f"{mark}{text}"))
         mark = " " * len(mark)
 
 
-def lottery_of(problem: Presentable, alternative: Alternative) -> Lottery:
-    """Return what the problem shows of an alternative, in the order a person reads it."""
-    return heaviest_first(problem.show(alternative))
+def lottery_of(problem: Presentable, option: Option) -> Lottery:
+    """Return what the problem shows of an option, in the order a person reads it."""
+    return heaviest_first(problem.show(option))
 
 
 # --- the recommendation ----------------------------------------------------------------------------------------------
@@ -111,18 +112,10 @@ def risk_block(card: Card, width: int) -> Text:
     return block
 
 
-def print_recommendation(
-    out: Console,
-    problem: Presentable,
-    recommendation: Recommendation,
-    finished: bool,
-    given: Sequence[AnyGiven] = (),
-) -> None:
-    """Print the recommended plan in words, the importance of each objective, and how certain it is.
-
-    ``given`` are the answers, of which those that are probably slips are quoted.
-    """
-    found = result(problem, recommendation, lottery_of(problem, recommendation.alternative), finished)
+def print_recommendation(out: Console, problem: Presentable, interview: Interview) -> None:
+    """Print the recommended plan in words, the importance of each objective, how certain it is, and answers that do not fit."""
+    recommendation = interview.recommendation
+    found = result(problem, recommendation, lottery_of(problem, recommendation.option), interview.finished)
     out.print()
     out.rule(found.heading, align="left", style="dim", characters="-")
     if found.guide is not None:
@@ -139,38 +132,29 @@ def print_recommendation(
     for row, importance in zip(found.amounts, found.importance, strict=True):
         made.add_row(cell(row.name), cell(row.amount), cell(f"{band_bar(importance.band)}{importance.words}"))
     out.print(made)
+    if found.premise:
+        out.print(cell(f"How much it matters: {found.premise}"))
+    if found.own_choice:
+        out.print(cell(found.own_choice, "bold"))
     out.print(cell(found.reason))
     for i, sentence in enumerate(found.certainty):
         out.print(cell(sentence, "" if i else "bold"))
     for sentence in filter(None, (found.runner_up, found.left_open, found.linear)):
         out.print(cell(sentence))
-    if shape := _curves_that_fit(problem, given):
+    if shape := curves_that_fit(problem, interview.answers):
         out.print(
             cell(f"No fixed weights fit all your answers, but curves do: {CURVES[shape]}. To go on with curves, add:")
         )
         out.print(cell(f"  --curves {shape}"))
-    doubted = [line for line in answer_lines(problem, given, doubtful=found.doubtful) if line.doubtful]
-    if doubted:
-        out.print(sentences.DOUBTFUL, style="yellow")
-    for line in doubted:
-        print_answer(out, line)
-
-
-def _curves_that_fit(problem: Presentable, given: Sequence[AnyGiven]) -> str | None:
-    """Return the curves to go on with, if only they fit the answers."""
-    told_apart: list[tuple[Alternative, Alternative, Answer | None]] = []
-    not_worse: list[tuple[Alternative, Alternative]] = []
-    for one in given:
-        if isinstance(one, Given):
-            told_apart.append((one.left, one.right, sentences.side_said(one.answer)))
-        elif isinstance(one, GivenToMenu) and one.placed is not None:
-            for first, second, outcome in implied(one.placed):
-                pair = one.alternatives[first], one.alternatives[second]
-                if outcome == PREFERRED:
-                    told_apart.append((*pair, Answer.FIRST))
-                elif outcome == NOT_WORSE:
-                    not_worse.append(pair)
-    return curves_that_fit(problem, told_apart, not_worse)
+    lines = lines_of(problem, interview)
+    for words, chosen in (
+        (sentences.DOUBTFUL, [line for line in lines if line.doubtful]),
+        (sentences.UNEXPLAINED, [line for line in lines if line.unexplained]),
+    ):
+        if chosen:
+            out.print(words, style="yellow")
+        for line in chosen:
+            print_answer(out, line)
 
 
 def band_bar(band: tuple[float, float] | None) -> str:

@@ -46,7 +46,7 @@ def compile_(source: Source, out: Path, tolerance: float, seconds: float | None,
 
     if out.suffix.lower() != ".npz":
         raise ProblemError(f"{out}: a compiled problem is written to .npz, not to {out.suffix!r}")
-    problem = begun(source.read(), load(out) if out.exists() else None, out)
+    problem = begun(source.read_with_notes(), load(out) if out.exists() else None, out)
     begin, saved, took, found = time.monotonic(), time.monotonic(), 0.0, None
     interrupted = False
     try:
@@ -80,7 +80,7 @@ def begun(problem: AnyProblem, earlier: AnyProblem | None, out: Path) -> AnyProb
     from tradeoff.problems.coverage import Coverage
 
     if not problem.storable:
-        raise ProblemError(f"{problem.name!r} cannot be compiled to a file: it exists only in the program that made it")
+        raise ProblemError(f"{problem.name!r} cannot be compiled to a file: {problem.why_not_storable}")
     if earlier is None:
         return problem
     model = problem.model if isinstance(problem, Coverage) else problem

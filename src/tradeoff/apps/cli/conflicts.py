@@ -1,4 +1,4 @@
-"""Answers that contradict each other: list them, and let the person take one back."""
+"""Answers that contradict each other: list them, and let the respondent undo one."""
 
 from __future__ import annotations
 
@@ -12,25 +12,22 @@ if TYPE_CHECKING:
     from tradeoff.problem import Presentable
 
 
-def answer_to_retract(interview: Interview, problem: Presentable, out: Console, next_key: NextKey) -> int | None:
-    """Show the smallest set of answers that contradict each other; return the number of the one to take back, if any."""
+def answer_to_undo(interview: Interview, problem: Presentable, out: Console, next_key: NextKey) -> int | None:
+    """Show the smallest set of answers that contradict each other; return the number of the one to undo, if any."""
     from tradeoff.apps.cli import keys
     from tradeoff.apps.cli.cards import print_answer
-    from tradeoff.presentation.result import answer_lines, as_shown
+    from tradeoff.presentation.answers import answer_lines
     from tradeoff.presentation.sentences import contradiction
 
-    if interview.recommendation.complete:  # a strategy that allows for slips has dealt with them
-        return None
-    sides = interview.sides_shown()
-    conflict = [as_shown(*record, sides.get(record[0], "first")) for record in interview.conflicts()]
+    conflict = interview.conflicts()
     if not conflict:
         return None
     last = len(conflict)
     out.print(f"\n{contradiction(last)}", style="yellow")
-    for line in answer_lines(problem, conflict):
+    for line in answer_lines(problem, conflict, interview.display_orders()):
         print_answer(out, line)
     which = "1" if last == 1 else f"1 to {last}"
-    possible = f"Press {which} to take that answer back and continue, or q to stop here."
+    possible = f"Press {which} to undo that answer and continue, or q to stop here."
     while True:
         key = next_key(lambda: out.print(possible, style="bold"))
         if key.lower() in ("q", keys.END):

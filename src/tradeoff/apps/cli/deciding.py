@@ -57,6 +57,10 @@ def _asked(error: UndecidedError, options: dict[str, Any]) -> dict[str, Any]:
 
     undecided = [one for one in error.undecided if isinstance(one, Undecided)]
     directions = [one for one in undecided if one.topic == "direction"]
+    if error.unused:
+        click.echo("Not weighed:", err=True)
+        for head, reason in error.unused.items():
+            click.echo(f"  {without_controls(head)}: {without_controls(reason)}", err=True)
     if directions:
         click.echo("The table does not say what is better. For each column, type:", err=True)
         click.echo("  l  less is better     m  more is better     n  it does not count", err=True)

@@ -1,4 +1,4 @@
-"""``tradeoff explain``: the best plan for stated weights as a few stories, printed and drawn.
+"""``tradeoff explain``: the best plan for stated weights as a few stories.
 
 Nothing heavy is imported before the command runs, so that ``tradeoff --help`` answers at once.
 """
@@ -6,7 +6,6 @@ Nothing heavy is imported before the command runs, so that ``tradeoff --help`` a
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from tradeoff.apps.cli.output import cell, console, emit, table
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument, weights_option
 
 if TYPE_CHECKING:
-    from tradeoff.model import Alternative, Lottery
+    from tradeoff.model import Lottery, Option
     from tradeoff.problem import Presentable
 
 JOINED = "\N{NO-BREAK SPACE}"
@@ -30,9 +29,8 @@ JOINED = "\N{NO-BREAK SPACE}"
     help="How the stories are found: so that their outcomes are spread like those of the plan itself (faithful, the "
     "default), step by step from the start (expand), or by decomposing the plan's flow (flow).",
 )
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw it as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain(source: Source, weights: str, method: str | None, svg: Path | None, as_json: bool) -> None:
+def explain(source: Source, weights: str, method: str | None, as_json: bool) -> None:
     """Explain the best plan for stated weights by a few stories.
 
     Each story is one way things can go, with its weight in the average. There are at most one more of them than
@@ -42,19 +40,17 @@ def explain(source: Source, weights: str, method: str | None, svg: Path | None, 
     from tradeoff.apps.cli.arguments import weights_from
     from tradeoff.presentation.data import explanation_data
 
-    loaded = source.read()
-    vector = weights_from(weights, loaded.objectives)
+    loaded = source.read_with_notes()
+    vector = weights_from(weights, loaded)
     (best,) = loaded.best([vector])
     lottery = lottery_of(loaded, best, method)
-    if svg is not None:
-        draw(loaded, best, lottery, svg)
     if as_json:
         emit(explanation_data(loaded, vector, best, lottery))
     else:
         print_explanation(loaded, best, lottery)
 
 
-def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> Lottery:
+def lottery_of(problem: Presentable, best: Option, method: str | None) -> Lottery:
     """Return the plan as a lottery, heaviest first; only plans with paths can be told in several ways."""
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.stories import heaviest_first
@@ -69,20 +65,7 @@ def lottery_of(problem: Presentable, best: Alternative, method: str | None) -> L
     return heaviest_first(show(best, method=method))
 
 
-def draw(problem: Presentable, best: Alternative, lottery: Lottery, path: Path) -> None:
-    """Write the plan as an SVG file, and say so on stderr."""
-    from tradeoff.errors import ArgumentError
-    from tradeoff.presentation.sheet import plan_svg
-    from tradeoff.presentation.text import without_controls
-
-    try:
-        path.write_text(plan_svg(problem, best, lottery), encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(f"cannot write {error.filename}: {error.strerror}; choose another file") from error
-    click.echo(f"written: {without_controls(str(path))}", err=True)
-
-
-def print_explanation(problem: Presentable, best: Alternative, lottery: Lottery) -> None:
+def print_explanation(problem: Presentable, best: Option, lottery: Lottery) -> None:
     """Print what to do when and each story, then the average and how the amounts really vary."""
     from tradeoff.apps.cli.cards import print_guide
     from tradeoff.presentation.plans import guide

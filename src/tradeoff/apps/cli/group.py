@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tradeoff.apps.cli.output import cell, console, emit, table, working
-from tradeoff.apps.cli.rank import LOG, LOG_HELP, interview_of
+from tradeoff.apps.cli.rank import LOG, LOG_HELP, interview_of, note_unfinished
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, json_option, problem_argument
 
 if TYPE_CHECKING:
-    from tradeoff.decisions.groups import Group
+    from tradeoff.decisions.group import Group
     from tradeoff.problem import Presentable
 
 menu_option = click.option(
@@ -43,10 +43,12 @@ def group(source: Source, logs: tuple[Path, ...], menu: int, within: float | Non
     The plan with the most for all on average, the fairest (with which the person who keeps least keeps most), and a menu in
     which everybody finds something. For each person it says what choosing together costs.
     """
-    from tradeoff.decisions.groups import group as people_of
+    from tradeoff.decisions.group import group as people_of
 
-    loaded = source.read()
+    loaded = source.read_with_notes()
     interviews = [interview_of(loaded, path) for path in logs]
+    for interview, path in zip(interviews, logs, strict=True):
+        note_unfinished(interview, path)
     names = [path.stem for path in logs]
     names = names if len(set(names)) == len(names) else [str(path) for path in logs]
     tell_group(loaded, people_of(interviews, names), menu, within, as_json)

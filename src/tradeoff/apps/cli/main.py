@@ -53,7 +53,7 @@ def main() -> None:
     tradeoff ask commute                              answer a few questions, get your plan
     tradeoff serve commute                            the same in the browser
     tradeoff rank commute answers.jsonl               the best few for you, and why not another one
-    tradeoff plot commute answers.jsonl -o plot.svg   all alternatives in a picture
+    tradeoff plot commute answers.jsonl -o plot.svg   all options in a picture
     tradeoff report commute answers.jsonl -o my.html  the result as one file to keep
     tradeoff group commute ann.jsonl bo.jsonl         one choice for several people
     tradeoff study create mine commute                a study with many participants
@@ -62,7 +62,7 @@ def main() -> None:
     tradeoff solve commute --weights time=3,comfort=1 the best plan for stated weights
     tradeoff explain commute --weights time=3         the same plan as a few stories
     tradeoff check my-problem.toml                    find mistakes in a problem file
-    tradeoff simulate commute --users 1000 ...        ask many simulated people
+    tradeoff simulate commute --respondents 1000      ask many simulated respondents
     tradeoff compile commute -o compiled.npz          solve once, so that asking solves nothing
     """
 
@@ -109,14 +109,21 @@ def check(source: Source, as_json: bool) -> None:
 
     The exit code is 0 if the problem is valid and 3 if it is not.
     """
-    from tradeoff.apps.cli.pages import print_check
+    from tradeoff.apps.cli.pages import print_check, too_many_objectives
+    from tradeoff.errors import ProblemError
     from tradeoff.presentation.problems import notes, sizes
 
-    loaded = source.read()
+    try:
+        loaded = source.read()
+    except ProblemError as error:
+        if as_json:
+            emit({"valid": False, "error": str(error)})
+        raise
+    found = [*notes(loaded), *too_many_objectives(loaded)]
     if as_json:
-        emit({"valid": True, **sizes(loaded), "notes": notes(loaded)})
+        emit({"valid": True, **sizes(loaded), "notes": found})
     else:
-        print_check(loaded)
+        print_check(loaded, found)
 
 
 @main.command(epilog=PROBLEM_HELP)
@@ -133,8 +140,8 @@ def solve(source: Source, weights: str, as_json: bool) -> None:
     from tradeoff.apps.cli.pages import print_solution
     from tradeoff.presentation.data import solution_data
 
-    loaded = source.read()
-    vector = weights_from(weights, loaded.objectives)
+    loaded = source.read_with_notes()
+    vector = weights_from(weights, loaded)
     with working("Solving ..."):
         (best,) = loaded.best([vector])
     if as_json:

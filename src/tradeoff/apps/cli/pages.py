@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -9,14 +10,16 @@ from rich.text import Text
 
 from tradeoff.apps.cli.cards import print_guide
 from tradeoff.apps.cli.output import cell, console, table
-from tradeoff.model import Alternative, Vector
+from tradeoff.model import Option, Vector
 from tradeoff.presentation.cards import amounts
-from tradeoff.presentation.menus import welcome
 from tradeoff.presentation.numbers import amounts_together, percent
 from tradeoff.presentation.plans import guide
 from tradeoff.presentation.problems import about, extent, instructions, notes, objective_words, scenario, sizes
+from tradeoff.presentation.question import welcome
 from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS
-from tradeoff.problem import Presentable
+from tradeoff.problem import Presentable, pieces_of
+from tradeoff.sources.tables.deciding import objectives_text
+from tradeoff.strategies.elicitation import MOST_OBJECTIVES
 
 
 def print_problems(problems: Sequence[Presentable]) -> None:
@@ -32,13 +35,13 @@ def print_problems(problems: Sequence[Presentable]) -> None:
 
 def print_problem(problem: Presentable) -> None:
     """Print a problem's objectives with the best and worst that can be expected of each."""
-    out = console()
+    out, read = console(), problem.original
     _print_heading(problem)
     for _, paragraph in about(problem):
         out.print(cell(paragraph), style="dim")
     made = table("objective", "better is", ">best", ">worst", ">counted from")
-    for j, o in enumerate(problem.objectives):
-        ends = amounts_together(o, [float(end[j]) for end in (problem.ideal, problem.nadir, problem.origin)])
+    for j, o in enumerate(read.objectives):
+        ends = amounts_together(o, [float(end[j]) for end in (read.ideal, read.nadir, read.origin)])
         made.add_row(*map(cell, (o.name, "more" if o.goal == "max" else "less", *ends)))
     out.print(made)
     out.print(cell(f"Best and worst are expectations, one objective at a time. Reference: {problem.reference_name}."))
@@ -50,21 +53,37 @@ def print_first_page(problem: Presentable, out: Console, questions: str | None =
     out.print(cell(problem.title, "bold"))
     if words := scenario(problem):
         out.print(cell(words))
-    for objective in problem.objectives:
+    for objective in problem.original.objectives:
         out.print(cell(f"- {objective_words(objective)}"))
     out.print(f"{welcome(questions)} {NO_WRONG_ANSWERS} Press ? for help.")
 
 
-def print_check(problem: Presentable) -> None:
+def too_many_objectives(problem: Presentable) -> list[str]:
+    """Return that nobody can be asked about so many objectives, and how to choose some; nothing if they are few enough."""
+    relevant = [o for o, matters in zip(problem.objectives, problem.matters, strict=True) if matters]
+    if len(relevant) <= MOST_OBJECTIVES:
+        return []
+    some = objectives_text((o.name, o.goal) for o in relevant[:MOST_OBJECTIVES])
+    return [
+        f"there are {len(relevant)} objectives, and people are asked about at most {MOST_OBJECTIVES}; choose those that matter "
+        f"most, such as {shlex.join(['--objectives', some])}"
+    ]
+
+
+def print_check(problem: Presentable, notes: Sequence[str]) -> None:
     """Print that a problem is valid, and what is worth knowing."""
     _print_heading(problem)
-    print_notes(problem)
+    _print_notes(notes)
     console().print("valid", style="green")
 
 
 def print_notes(problem: Presentable, on_stderr: bool = False) -> None:
     """Print what is worth knowing about a problem."""
-    for note in notes(problem):
+    _print_notes(notes(problem), on_stderr)
+
+
+def _print_notes(said: Sequence[str], on_stderr: bool = False) -> None:
+    for note in said:
         console(on_stderr).print(cell(f"note: {note}"), style="yellow")
 
 
@@ -72,15 +91,16 @@ def _print_heading(problem: Presentable) -> None:
     console().print(Text.assemble(cell(problem.title, "bold"), f"  {extent(problem)}"))
 
 
-def print_solution(problem: Presentable, weights: Vector, best: Alternative) -> None:
+def print_solution(problem: Presentable, weights: Vector, best: Option) -> None:
     """Print the best plan for stated weights, and what to do."""
     out = console()
     made = table(
         "objective", ">weight", ">on average", ">of the possible gain", title=f"The best plan: {problem.title}"
     )
+    shares, gains = weights @ pieces_of(problem), problem.as_read(best).value
     for j, row in enumerate(amounts(problem, best)):
-        gained = percent(best.value[j]) if problem.matters[j] else CANNOT_CHANGE
-        made.add_row(*map(cell, (row.name, f"{weights[j]:g}", row.amount, gained)))
+        gained = percent(gains[j]) if problem.original.matters[j] else CANNOT_CHANGE
+        made.add_row(*map(cell, (row.name, f"{shares[j]:g}", row.amount, gained)))
     out.print(made)
     match instructions(problem, best):
         case {"item": item, "labels": labels}:

@@ -1,4 +1,4 @@
-"""``tradeoff rank`` and ``tradeoff plot``: what a saved interview says of the alternatives.
+"""``tradeoff rank`` and ``tradeoff plot``: what a saved interview says of the options.
 
 Nothing heavy is imported before a command runs, so that ``tradeoff --help`` answers at once.
 """
@@ -23,22 +23,20 @@ LOG_HELP = "LOG is the file of an interview, as --log of `tradeoff ask` saves it
 
 def interview_of(problem: Presentable, path: Path) -> Interview:
     """Return the interview of a log."""
-    from tradeoff.errors import LogError
-    from tradeoff.interview import Interview, read_log
+    from tradeoff.interview import Interview
 
-    try:
-        events = read_log(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LogError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise LogError(f"{path} is not the log of an interview: it is not text") from None
-    except LogError as error:
-        raise LogError(f"{path}: {error}") from None
-    try:
-        with working("Reading the answers ..."):
-            return Interview.resume(problem, events)
-    except LogError as error:
-        raise LogError(f"{path}: {error}") from None
+    with working("Reading the answers ..."):
+        return Interview.resume(problem, path)
+
+
+def note_unfinished(interview: Interview, path: Path) -> None:
+    """Say on stderr that an interview is not finished."""
+    from tradeoff.presentation.text import without_controls
+
+    if not interview.finished:
+        click.echo(
+            f"note: {without_controls(str(path))} is not finished; this is what its answers say so far", err=True
+        )
 
 
 def write(path: Path, text: str) -> None:
@@ -69,7 +67,7 @@ def write(path: Path, text: str) -> None:
 @click.option("--what-if", "if_more", is_flag=True, help="Say what would be recommended if something mattered more.")
 @json_option
 def rank(source: Source, log: Path, places: int, rivals: tuple[str, ...], if_more: bool, as_json: bool) -> None:
-    """Rank the alternatives by the answers of an interview.
+    """Rank the options by the answers of an interview.
 
     The best few by name, what each wins and loses against the first, and for which share of all preferences that fit the
     answers it is the best. Preferences are weights of the objectives; every weight vector that fits counts the same.
@@ -78,8 +76,9 @@ def rank(source: Source, log: Path, places: int, rivals: tuple[str, ...], if_mor
     from tradeoff.decisions import ranking, why_not
     from tradeoff.presentation.decision_data import change_data, ranking_data, rival_data
 
-    loaded = source.read()
+    loaded = source.read_with_notes()
     interview = interview_of(loaded, log)
+    note_unfinished(interview, log)
     with working("Comparing ..."):
         found = ranking(interview, places=places)
     if as_json:
@@ -102,15 +101,15 @@ def rank(source: Source, log: Path, places: int, rivals: tuple[str, ...], if_mor
               help="The SVG file to write.")  # fmt: skip
 @click.option("--axes", metavar="NAME,NAME", help="The two objectives to draw; by default those that matter most.")
 def plot(source: Source, log: Path | None, output: Path, axes: str | None) -> None:
-    """Draw all alternatives over two objectives as an SVG file.
+    """Draw all options over two objectives as an SVG file.
 
-    Alternatives that another one beats in everything are drawn faintly. With the log of an interview, what is recommended
+    Options that another one beats in everything are drawn faintly. With the log of an interview, what is recommended
     and its runner-up are marked. Of a model, the plans that are best for some weights are drawn.
     """
     from tradeoff.errors import ArgumentError
     from tradeoff.presentation.pareto import pareto_picture, pareto_svg
 
-    loaded = source.read()
+    loaded = source.read_with_notes()
     found = None if log is None else interview_of(loaded, log).recommendation
     chosen = () if axes is None else tuple(name.strip() for name in axes.split(","))
     with working("Drawing ..."):

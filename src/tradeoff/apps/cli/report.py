@@ -23,7 +23,7 @@ from tradeoff.apps.cli.source import PROBLEM_HELP, Source, problem_argument
 def report(source: Source, log: Path, output: Path, title: str) -> None:
     """Write the result of an interview as one HTML file.
 
-    The file holds the decision, the best few, a picture of all alternatives, the risk, how sure it is, the questions and
+    The file holds the decision, the best few, a picture of all options, the risk, how sure it is, the questions and
     answers, and how to repeat it. It loads nothing, runs nothing, and prints well.
     """
     from tradeoff.decisions import ranking

@@ -11,10 +11,7 @@ import logging
 import os
 import re
 import shlex
-import shutil
 import sys
-import tempfile
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,18 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, STRENGTHS_HELP, Source, problem_argument
+from tradeoff.apps.cli.source import KINDS, PROBLEM_HELP, QUESTIONS_HELP, Source, problem_argument
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-    from tradeoff.apps.web.server import Thinkers
     from tradeoff.sources import AnyProblem
     from tradeoff.stores import Store
     from tradeoff.studies import Study
-    from tradeoff.studies.computing import ComputeQueue
 
 STORE = "sqlite:///tradeoff.db"
+STORE_VARIABLE = "TRADEOFF_STORE"  # instead of --store: a password on the command line can be seen by everybody
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -43,8 +37,10 @@ store_option = click.option(
     "--store",
     default=STORE,
     show_default=True,
+    envvar=STORE_VARIABLE,
+    show_envvar=True,
     metavar="ADDRESS",
-    help="Where answers are kept: sqlite:///FILE, or postgresql://USER@HOST/DATABASE for several workers.",
+    help="Where answers are kept: sqlite:///FILE, or postgresql://USER@HOST/DATABASE for several servers.",
 )
 
 
@@ -54,18 +50,16 @@ class ListenOptions:
 
     host: str
     port: int
-    workers: int
+    workers: int | None  # None: as many as there are cores for
     hosts: tuple[str, ...]
     browser: bool
     limits: tuple[str, ...] = ()
     visitor_header: str | None = None
     drain: float = 0.0  # seconds for which it goes on after SIGTERM
-    compiles: bool | None = None  # None: where it pays
-    thinkers: int | None = None  # None: as many as there is room for
 
     def check(self) -> None:
         """Raise an ArgumentError unless it is safe to listen there."""
-        from tradeoff.apps.web.server import check_limits
+        from tradeoff.apps.web.server import Limits
         from tradeoff.errors import ArgumentError
 
         for name in self.hosts:
@@ -84,11 +78,7 @@ class ListenOptions:
             )
         if self.visitor_header is not None and not HEADER_NAME.fullmatch(self.visitor_header):
             raise ArgumentError(f"--visitor-header {self.visitor_header} is not a header's name, such as X-Real-IP")
-        if self.workers > 1 and self.thinkers:
-            raise ArgumentError(
-                f"--thinkers {self.thinkers} is for one worker; {self.workers} workers use the cores themselves: leave it out"
-            )
-        check_limits(self.limits)
+        Limits.parse(self.limits)
 
     def addresses(self) -> tuple[str, ...]:
         """Return the numeric addresses to listen at; localhost has two."""
@@ -111,11 +101,8 @@ def listen_options(command: Command) -> Command:
                   help="The port; 0 picks a free one.")  # fmt: skip
     @click.option("--allowed-host", "hosts", multiple=True, metavar="NAME",
                   help="A name by which other machines know this one; can be repeated.")  # fmt: skip
-    @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
-                  help="How many processes; more than one needs PostgreSQL.")  # fmt: skip
-    @click.option("--thinkers", type=click.IntRange(0, 64), metavar="N",
-                  help="How many processes work out questions, once somebody has to wait (default: one for each core but one, "
-                       "at most 4; none with several workers).")  # fmt: skip
+    @click.option("--workers", type=click.IntRange(1, 64), metavar="N",
+                  help="How many processes compute questions (default: one for each core but one, at most 4).")  # fmt: skip
     @click.option("--visitor-limit", "visitor_limits", multiple=True, metavar="NAME=N",
                   help="A limit on what visitors may do: begins=120 (interviews begun by an address in ten minutes), "
                        "begins-total=12000, requests=16 (by an address at once) or requests-total=1000.")  # fmt: skip
@@ -123,22 +110,17 @@ def listen_options(command: Command) -> Command:
                   help="Behind a proxy: the header in which it gives the visitor's address, such as X-Real-IP.")  # fmt: skip
     @click.option("--drain", default=0.0, show_default=True, type=click.FloatRange(0, 3600), metavar="SECONDS",
                   help="How long to go on after SIGTERM, while /healthz says that it shuts down.")  # fmt: skip
-    @click.option("--compile/--no-compile", "compiles", default=None,
-                  help="Solve the model once for everybody, in the background (the default for large models).")  # fmt: skip
     @click.option(
         "--browser/--no-browser", default=None, help="Open the page in a browser (the default on a terminal)."
     )
     @functools.wraps(command)
     def run(
-        host: str, port: int, hosts: tuple[str, ...], workers: int, visitor_limits: tuple[str, ...],
-        visitor_header: str | None, drain: float, compiles: bool | None, browser: bool | None, thinkers: int | None,
-        **arguments: Any,
+        host: str, port: int, hosts: tuple[str, ...], workers: int | None, visitor_limits: tuple[str, ...],
+        visitor_header: str | None, drain: float, browser: bool | None, **arguments: Any,
     ) -> Any:  # fmt: skip
         opens = sys.stdout.isatty() if browser is None else browser
         return command(
-            listen=ListenOptions(
-                host, port, workers, hosts, opens, visitor_limits, visitor_header, drain, compiles, thinkers
-            ),
+            listen=ListenOptions(host, port, workers, hosts, opens, visitor_limits, visitor_header, drain),
             **arguments,
         )
 
@@ -165,24 +147,25 @@ def strategy_options(command: Command) -> Command:
     @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
                   help="What to suppose of people before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
     @click.option("--questions", type=click.Choice(KINDS), metavar="KIND", help=QUESTIONS_HELP)
-    @click.option("--strengths", is_flag=True, help=STRENGTHS_HELP)
     @click.option(
-        "--max-questions", type=click.IntRange(min=0), metavar="N", help="Ask each person at most this many questions."
+        "--max-questions",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Ask each participant at most this many questions.",
     )
     @click.option("--seed", default=0, type=click.IntRange(min=0), show_default=True, metavar="N",
                   help="Random seed.")  # fmt: skip
     @functools.wraps(command)
     def run(
         strategy: str, options: tuple[str, ...], questions: str | None, prior: Path | None, max_questions: int | None,
-        seed: int, strengths: bool, **arguments: Any,
+        seed: int, **arguments: Any,
     ) -> Any:  # fmt: skip
         one_thread_each()
-        from tradeoff.apps.cli.arguments import prior_from, settings_from, strengths_for
+        from tradeoff.apps.cli.arguments import prior_from, settings_from
 
         settings = settings_from(options, "ask")
         settings |= {} if prior is None else {"prior": prior_from(prior)}
         settings |= {} if max_questions is None else {"max_questions": max_questions}
-        settings |= strengths_for(strategy, strengths)
         return command(chosen=StrategyOptions(strategy, settings, seed, questions), **arguments)
 
     return run  # type: ignore[return-value]
@@ -194,7 +177,7 @@ def strategy_options(command: Command) -> Command:
 @store_option
 @listen_options
 def serve(source: Source, chosen: StrategyOptions, store: str, listen: ListenOptions) -> None:
-    """Ask people in the browser: a page with a few alternatives at a time, and the result at the end.
+    """Ask people in the browser: a page with a few options at a time, and the result at the end.
 
     Every answer is in the store before the next question is shown. Stop with Ctrl-C; the same command continues where
     everyone was. It needs no network.
@@ -204,7 +187,7 @@ def serve(source: Source, chosen: StrategyOptions, store: str, listen: ListenOpt
     from tradeoff.studies.study import Study, common_name
 
     listen.check()
-    problem = source.read()
+    problem = source.read_with_notes()
     settings = chosen.settings | questions_for(problem, chosen.strategy, chosen.settings, chosen.questions)
     fixed = {"strategy": chosen.strategy, "seed": chosen.seed}
     name, earlier = (common_name(problem, {**fixed, **one}) for one in (settings, chosen.settings))
@@ -241,141 +224,23 @@ def run(
     show_secret: bool = False,
 ) -> None:
     """Serve a study until interrupted, and print where; ``show_secret`` prints the address of its admin page as well."""
-    from tradeoff.apps.cli.output import working
-    from tradeoff.apps.web.server import Compiler, Leave, Thinkers, Workers, check_port, spare_cores
-    from tradeoff.apps.web.server import serve as serve_app
-    from tradeoff.errors import ArgumentError
-    from tradeoff.stores.memory import InMemoryStore
-    from tradeoff.studies.compiled import can_compile, compile_first, kept
-    from tradeoff.studies.computing import ComputeQueue
-
-    if listen.workers > 1 and not store.shared:
-        raise ArgumentError(
-            f"--workers {listen.workers} needs a store that several processes can write to, such as PostgreSQL; "
-            f"{without_password(address)} takes one worker"
-        )
-    if listen.compiles and not can_compile(problem):
-        raise ArgumentError(
-            "--compile is for Markov decision processes with several objectives that can be changed, read from their model "
-            "and without limits; leave it out"
-        )
-    addresses = listen.addresses()
-    port = check_port(addresses, listen.port)
-    leaving = threading.Event()
-    count = spare_cores(listen.workers) if listen.thinkers is None else listen.thinkers
-    count = 0 if isinstance(store, InMemoryStore) else count  # no other process finds the study there
-    figures = Path(tempfile.mkdtemp(prefix="tradeoff-")) if listen.workers > 1 or count else None
-    thinkers = Thinkers(think_for, (address, study.name, source, figures), count)
-    queue = ComputeQueue()
-    with working("Getting ready ..."):
-        compiles = compiled(listen, study, problem) and kept(store, study, problem) is None
-        if compiles and compile_first(store, study, problem):
-            compiles = False
-            say("Compiled: people are asked about plans that are proved to be enough.")
-        app = application(store, study, problem, listen, leaving, queue, figures, thinkers)
-    workers = Workers(work, (address, study.name, source, listen, port, figures), listen.workers - 1)
-    compiler = None
-    if compiles:
-        compiler = Compiler(store, study, problem_again, (address, study.name, source), say)
-
-    def ready() -> None:
-        announce(listen, port, study, address, show_secret)
-        if compiler is not None:
-            compiler.start()
-
-    def others() -> None:
-        workers.leave()
-        thinkers.leave()
-
-    try:
-        serve_app(app, addresses, port, ready=ready, leave=Leave(leaving, listen.drain, others))
-    finally:
-        queue.close()
-        workers.stop()
-        thinkers.stop()
-        if compiler is not None:
-            compiler.stop()
-        if figures is not None:
-            shutil.rmtree(figures, ignore_errors=True)
-    click.echo("\nStopped. Everything is saved; the same command continues.", err=True)
-
-
-def application(
-    store: Store,
-    study: Study,
-    problem: AnyProblem,
-    listen: ListenOptions,
-    leaving: threading.Event,
-    queue: ComputeQueue,
-    figures: Path | None,
-    thinkers: Thinkers | None = None,
-) -> ASGIApp:
-    """Return the application that these options ask for."""
-    from tradeoff.apps.web.server import application
+    from tradeoff.apps.web.server import Limits, ServerOptions, run_server
+    from tradeoff.errors import StoreError
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    return application(
-        study, problem, store, listen.hosts, listen.limits, listen.visitor_header, leaving,
-        compiled(listen, study, problem), figures, thinkers, queue,
+    options = ServerOptions(
+        listen.addresses(), listen.port, listen.hosts, Limits.parse(listen.limits), listen.visitor_header, listen.drain,
+        listen.workers,
     )  # fmt: skip
-
-
-def compiled(listen: ListenOptions, study: Study, problem: AnyProblem) -> bool:
-    """Return whether interviews are to begin with a coverage: as the options say, or where that pays."""
-    from tradeoff.studies.compiled import worth_compiling
-
-    return worth_compiling(study, problem) if listen.compiles is None else listen.compiles
-
-
-def say(line: str) -> None:
-    """Print a line at once, also where the output is kept in a file."""
-    click.echo(line)
-    sys.stdout.flush()
-
-
-def problem_again(address: str, name: str, source: Source | None) -> AnyProblem:
-    """Return the problem of a study in a further process."""
-    from tradeoff.stores import open_store
-    from tradeoff.studies import Study
-
-    if source is not None:
-        return source.read()
-    with open_store(address, write=False) as store:
-        return Study.problem_of(store, name)
-
-
-def work(
-    address: str, name: str, source: Source | None, listen: ListenOptions, port: int, figures: Path | None
-) -> None:
-    """Serve in a further process."""
-    from tradeoff.apps.web.server import Leave
-    from tradeoff.apps.web.server import serve as serve_app
-    from tradeoff.stores import open_store
-    from tradeoff.studies import Study
-    from tradeoff.studies.computing import ComputeQueue
-
-    leaving = threading.Event()
-    with open_store(address) as store:
-        study = Study.read(store, name)
-        problem = Study.problem_of(store, name) if source is None else source.read()
-        queue = ComputeQueue()
-        app = application(store, study, problem, listen, leaving, queue, figures)
-        try:
-            serve_app(app, listen.addresses(), port, leave=Leave(leaving, listen.drain))
-        finally:
-            queue.close()
-
-
-def think_for(address: str, name: str, source: Source | None, figures: Path | None, where: Any) -> None:
-    """Make pages for the process that serves, in a further process."""
-    from tradeoff.apps.web.server import think
-    from tradeoff.stores import open_store
-    from tradeoff.studies import Sessions, Study
-
-    with open_store(address, write=False) as store:
-        study = Study.read(store, name)
-        problem = Study.problem_of(store, name) if source is None else source.read()
-        think(Sessions(study, problem, store), where, figures)
+    click.echo("Getting ready ...", err=True)
+    run_server(
+        study, problem, store, options, store_address=address, load=None if source is None else source.read,
+        ready=lambda port: announce(listen, port, study, address, show_secret),
+    )  # fmt: skip
+    store.close()
+    if store.lost:
+        raise StoreError(store.lost)
+    click.echo("\nStopped. Everything is saved; the same command continues.", err=True)
 
 
 def announce(listen: ListenOptions, port: int, study: Study, store: str, show_secret: bool) -> None:
@@ -396,8 +261,12 @@ def announce(listen: ListenOptions, port: int, study: Study, store: str, show_se
 
 def admin_command(name: str, store: str) -> str:
     """Return the command that prints the secret address of a study's admin page."""
-    words = ["tradeoff", "study", "list", "--admin", name]
-    return shlex.join([*words, *([] if store == STORE else ["--store", without_password(store)])])
+    return shlex.join(["tradeoff", "study", "list", "--admin", name, *store_words(store)])
+
+
+def store_words(store: str) -> list[str]:
+    """Return the option that names a store in a command; none for the store that the command uses anyway."""
+    return [] if store == (os.environ.get(STORE_VARIABLE) or STORE) else ["--store", without_password(store)]
 
 
 def without_password(store: str) -> str:

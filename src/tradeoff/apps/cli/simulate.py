@@ -1,4 +1,4 @@
-"""``tradeoff simulate``: many simulated users, a summary, a file with a row for each, a picture."""
+"""``tradeoff simulate``: many simulated respondents, a summary, a folder with a row for each, a picture."""
 
 from __future__ import annotations
 
@@ -17,45 +17,42 @@ from tradeoff.apps.cli.source import PROBLEM_HELP, Source, json_option, problem_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tradeoff.population import Population
+    from tradeoff.simulation import Population
 
 PROGRESS_AFTER = 2.0  # seconds until a progress bar is shown
 
 
 @click.command(epilog=PROBLEM_HELP)
 @problem_argument
-@click.option("--users", default=1000, show_default=True, metavar="N", help="The number of simulated users.")
+@click.option("--respondents", default=1000, show_default=True, metavar="N", help="How many simulated respondents.")
 @click.option("--precision", default=0.01, show_default=True, metavar="X",
-              help="The smallest difference that a user notices, as a share of the best they can get.")  # fmt: skip
+              help="The smallest difference that a respondent notices, as a share of the best they can get.")  # fmt: skip
 @click.option("--strategy", default="careful", show_default=True, metavar="NAME", help="How the questions are chosen.")
 @click.option("-o", "--option", "options", multiple=True, metavar="NAME=VALUE",
               help="An option of the strategy, such as basis=spanner. Can be repeated.")  # fmt: skip
 @click.option("--error-rate", default=0.0, show_default=True, metavar="P", help="The share of wrong answers.")
-@click.option("--people", default="exact", show_default=True, metavar="KIND",
-              help="How the users answer: slips-10, logistic-10, tired, changing-5, ...; a wrong one lists all.")  # fmt: skip
-@click.option("--strengths", is_flag=True, help='Let users add "a lot better" or "a little better" to their answers.')
+@click.option("--kind", default="exact", show_default=True, metavar="KIND",
+              help="How they answer: slips-10, logistic-10, tired, changing-5, ...; a wrong one lists all.")  # fmt: skip
 @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE",
-              help="What to suppose of the users before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
-@click.option("--max-questions", type=int, metavar="N", help="Ask each user at most this many questions.")
-@click.option(
-    "--seed", default=0, show_default=True, metavar="N", help="Random seed; user i depends only on the seed and i."
-)
+              help="What to suppose of them before they answer: JSON, as tradeoff.learn_prior makes it.")  # fmt: skip
+@click.option("--max-questions", type=int, metavar="N", help="Ask each respondent at most this many questions.")
+@click.option("--seed", default=0, show_default=True, metavar="N",
+              help="Random seed; respondent i depends only on the seed and i.")  # fmt: skip
 @click.option("--jobs", type=int, metavar="N",
               help="The number of processes; by default one per core, or one where that is faster.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write a row per user to a .csv or .parquet file. After an interruption, the same command "
-              "continues from what is finished.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Write a row per respondent to a folder of Parquet files. After an interruption, the same command "
+              "continues with the parts that are not finished.")  # fmt: skip
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Plot the results as .svg, .png or .pdf.")
 @json_option
 def simulate(
     source: Source,
-    users: int,
+    respondents: int,
     precision: float,
     strategy: str,
     options: tuple[str, ...],
     error_rate: float,
-    people: str,
-    strengths: bool,
+    kind: str,
     prior: Path | None,
     max_questions: int | None,
     seed: int,
@@ -64,35 +61,35 @@ def simulate(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Ask many simulated users.
+    """Ask many simulated respondents.
 
-    Shows how many questions they needed and how good their plans are. A user's weights are drawn uniformly at random; with
-    --people they err near ties, tire, favour a side, change their minds or want nothing linear.
+    Shows how many questions they needed and how good their plans are. Their weights are drawn uniformly at random; with
+    --kind they err near ties, tire, favour a side, change their minds or want nothing linear.
     Regret is relative: the share of the best possible gain that the recommended plan misses. For comparison, the regret
     without any questions, with equal weights, is shown as well.
     """
-    from tradeoff import population
-    from tradeoff.apps.cli.arguments import prior_from, settings_from, strengths_for
-    from tradeoff.results import check_picture, plot_results
+    from tradeoff import simulation
+    from tradeoff.apps.cli.arguments import prior_from, settings_from
+    from tradeoff.simulation.results import check_picture, plot_results
 
-    given = settings_from(options, "simulate") | strengths_for(strategy, strengths)
+    given = settings_from(options, "simulate")
     if prior is not None:
         given["prior"] = prior_from(prior)
     if plot is not None:
         check_picture(plot)
-    loaded = source.read()
+    loaded = source.read_with_notes()
     begin = time.monotonic()
     try:
         with progress_bar() as progress:
-            run = population.simulate(
-                loaded, users, precision=precision, strategy=strategy, error_rate=error_rate, seed=seed,
-                max_questions=max_questions, people=people, jobs=jobs, out=out, progress=progress, **given,
+            run = simulation.simulate(
+                loaded, respondents, precision=precision, strategy=strategy, error_rate=error_rate, seed=seed,
+                max_questions=max_questions, kind=kind, jobs=jobs, out=out, progress=progress, **given,
             )  # fmt: skip
         if plot is not None:
-            plot_results(run.results, run.baseline(), plot, heading(run, loaded.title))
+            plot_results(run.results, plot, heading(run, loaded.title))
     except KeyboardInterrupt:
         if out is not None:
-            click.echo(f"finished users are saved in {out}.shards; the same command continues from there", err=True)
+            click.echo(f"finished parts are saved in {out}; the same command continues from there", err=True)
         raise
     except OSError as error:
         fail(f"cannot write the results: {error}", STORAGE)
@@ -112,11 +109,11 @@ def progress_bar() -> Iterator[Callable[[int, int], None]]:
 
     err = console(on_stderr=True)
     bar = Progress(
-        TextColumn("users"), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn(),
+        TextColumn("respondents"), BarColumn(), MofNCompleteColumn(), TextColumn("left:"), TimeRemainingColumn(),
         console=err, transient=True,
     )  # fmt: skip
-    task = bar.add_task("users", total=None)
-    # A timer, because the first round may take long.
+    task = bar.add_task("respondents", total=None)
+    # A timer, because the first part may take long.
     late = threading.Timer(PROGRESS_AFTER, bar.start)
     late.daemon = True
     if err.is_terminal:
@@ -147,12 +144,12 @@ def summary_data(run: Population, name: str, seconds: float) -> dict[str, Any]:
 def heading(run: Population, title: str) -> str:
     """Return what was simulated, in a line."""
     used = run.settings
-    options = "".join(f", {name} {value}" for name, value in used.options.items() if name not in ("prior", "strengths"))
-    options += ", with strengths" if used.options.get("strengths") else ""
+    options = "".join(f", {name} {value}" for name, value in used.options.items() if name != "prior")
     options += ", with a prior" if used.options.get("prior") else ""
     slips = f", {100 * used.error_rate:g}% wrong answers" if used.error_rate else ""
-    slips += f", people of the kind {used.people}" if used.people != "exact" else ""
-    return f"{title}: {len(run):,} users, strategy {used.strategy}{options}, precision {100 * used.precision:g}%{slips}"
+    slips += f", respondents of the kind {used.kind}" if used.kind != "exact" else ""
+    precision = f"{100 * used.precision:g}%"
+    return f"{title}: {len(run):,} respondents, strategy {used.strategy}{options}, precision {precision}{slips}"
 
 
 def print_summary(run: Population, title: str, seconds: float) -> None:
@@ -177,8 +174,8 @@ def print_summary(run: Population, title: str, seconds: float) -> None:
         notes.append(exceeded_words(kind, count.stated, count.exceeded))
     if settings.error_rate:
         notes.append(f"{run.results.errors.sum():,} of {run.results.questions.sum():,} answers were wrong.")
+    prepared, each = 1000 * found.precomputation, 1000 * found.seconds_per_respondent
     notes.append(
-        f"{1000 * found.seconds_per_user:,.3g} ms per user, after {1000 * found.precomputation:,.0f} ms of shared preparation; "
-        f"{seconds:.1f} s in all."
+        f"{each:,.3g} ms per respondent, after {prepared:,.0f} ms of shared preparation; {seconds:.1f} s in all."
     )
     out.print(cell(" ".join(notes)))

@@ -24,14 +24,13 @@ PROBLEM_HELP = (
     ".parquet, .graphml, .umb, .prism, .jani, ...) or SCHEME:NAME, such as gym:FrozenLake-v1. See docs/sources.md."
 )
 
-# The kinds of question, as ``tradeoff.menus`` has them: not imported, so that --help answers at once.
-KINDS = ("pairs", "best-of-3", "best-of-4", "rank-3", "best-worst-4")
+# The kinds of question, as ``tradeoff.evidence`` has them: not imported, so that --help answers at once.
+KINDS = ("pairs", "best-worst-4")
 QUESTIONS_HELP = (
     f"What a question is about: {', '.join(KINDS)}. Without this, best-worst-4 for items and routes, pairs for plans of many "
     "steps."
 )
 
-STRENGTHS_HELP = 'Also take "a lot better" and "a little better" for an answer; that is up to the person each time.'
 KNOW_HELP = (
     'Something you know already, by the names of objectives or items: "price > speed" (matters more), "price >= 20%", '
     '"price 20% to 40%" (of all that matters), "Alto > Brio" (preferred), "price 9, size 2 > price 7, size 1" (amounts). '
@@ -84,6 +83,14 @@ class Source:
             problem, decided = settle(error, once, self, log)
             self.options.update(decided)
             return problem
+
+    def read_with_notes(self) -> AnyProblem:
+        """Return the problem, and print on stderr what is worth knowing about it, such as columns that are not weighed."""
+        from tradeoff.apps.cli.pages import print_notes
+
+        problem = self.read()
+        print_notes(problem, on_stderr=True)
+        return problem
 
     def data(self) -> dict[str, Any]:
         """Return the name and options as data, to read the problem again later."""

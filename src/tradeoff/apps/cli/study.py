@@ -14,14 +14,13 @@ import click
 
 from tradeoff.apps.cli.group import menu_option, within_option
 from tradeoff.apps.cli.serve import (
-    STORE,
     ListenOptions,
     StrategyOptions,
     admin_command,
     listen_options,
     store_option,
+    store_words,
     strategy_options,
-    without_password,
 )
 from tradeoff.apps.cli.source import PROBLEM_HELP, Source, options_from, problem_argument
 
@@ -98,11 +97,13 @@ def create(
     from tradeoff.errors import ArgumentError
     from tradeoff.sources import runs_code
     from tradeoff.stores import open_store
-    from tradeoff.studies import Sessions, Study
+    from tradeoff.studies import Study
+    from tradeoff.studies.compute import Compute
+    from tradeoff.studies.service import Context, StudyService
 
     if store == "memory:":
         raise ArgumentError("a study in memory: is gone when this command ends; name a store that lasts")
-    problem = source.read()
+    problem = source.read_with_notes()
     settings = chosen.settings | questions_for(problem, chosen.strategy, chosen.settings, chosen.questions)
     with working("Checking the study ..."):
         made = Study.of(
@@ -111,12 +112,12 @@ def create(
         )  # fmt: skip
     with open_store(store) as opened:
         made.keep(opened, problem)
-        sessions = Sessions(made, problem, opened)
-        tokens = [sessions.invite() for _ in range(participants)]
+        service = StudyService(made, problem, opened, Compute(Context.of, (opened, made, problem)))
+        tokens = [service.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)
     for token in tokens:
         click.echo(f"/i/{token}")
-    call = ["tradeoff", "study", "serve", name, *([] if store == STORE else ["--store", without_password(store)])]
+    call = ["tradeoff", "study", "serve", name, *store_words(store)]
     if runs_code(source.name):
         call += ["--problem", source.name]
         call += [word for key, value in source.options.items() for word in ("--with", f"{key}={value}")]
@@ -183,6 +184,7 @@ def progress(made: Study, logs: Mapping[str, Log]) -> tuple[dict[str, Any], dict
     """Return how far a study is, and why some participants' logs cannot be read, by their number."""
     from tradeoff.errors import LogError
     from tradeoff.log import fold
+    from tradeoff.model import SKIP
     from tradeoff.stores import DamagedError
 
     unreadable: dict[int, str] = {}
@@ -195,7 +197,7 @@ def progress(made: Study, logs: Mapping[str, Log]) -> tuple[dict[str, Any], dict
         except (DamagedError, LogError) as error:
             unreadable[number] = str(error)
             continue
-        answers = sum(one.reply is not None and one.check is None for one in state.given)
+        answers = sum(given.reply != SKIP and given.check is None for given in state.given)
         finished, flagged = state.ended is not None, "failed" in state.flags.values()
         total.update(answers=answers, finished=finished, flagged=flagged)
     row = {
@@ -242,7 +244,7 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, so
     from tradeoff.apps.cli.output import emit, working
     from tradeoff.stores import open_store
     from tradeoff.studies import Study
-    from tradeoff.studies.compiled import kept
+    from tradeoff.studies.coverage import stored_coverage
     from tradeoff.studies.export import export as write
     from tradeoff.studies.export import unreadable
 
@@ -251,13 +253,20 @@ def export(name: str, store: str, out: Path | None, kind: Any, as_json: bool, so
         made = Study.read(opened, name)
         problem = Study.problem_of(opened, name, named)
         logs = opened.logs(name)
-        written = write(made, problem, logs, out or Path(f"{name}.zip"), kind, kept(opened, made, problem))
+        written = write(made, problem, logs, out or Path(f"{name}.zip"), kind, stored_coverage(opened, made, problem))
         damaged = damage_lines(name, unreadable(problem, logs))
+        unchecked = opened.unchecked(name)
     if as_json:
-        emit({"people": len(logs) - len(damaged), "written": [str(path) for path in written]})
+        emit({"people": len(logs) - len(damaged), "unchecked": unchecked, "written": [str(path) for path in written]})
     else:
         for path in written:
             click.echo(f"written: {path}")
+    if unchecked:
+        click.echo(
+            f"note: the last answers of {unchecked:,} of {len(logs):,} participants were stored by an earlier version, "
+            "without checksums; changes to them in the store cannot be noticed",
+            err=True,
+        )
     report(damaged, "everything else is exported")
 
 

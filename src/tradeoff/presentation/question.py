@@ -1,0 +1,258 @@
+"""A question as it is shown: the options side by side, objective by objective, and the replies in words.
+
+The options of a pair are called A and B, those of a larger question 1, 2, 3, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.evidence import QUESTIONS
+from tradeoff.model import EQUAL, SKIP, Asks, Lottery, Option, Reply
+from tradeoff.presentation.cards import SAME, Card, amounts, card, range_of
+from tradeoff.presentation.numbers import amounts_together, gap
+from tradeoff.presentation.plans import names_beside
+from tradeoff.presentation.problems import description, goal
+from tradeoff.presentation.sentences import question_lead
+from tradeoff.presentation.stories import common_total, is_certain
+from tradeoff.presentation.text import one_line
+from tradeoff.problem import Presentable
+
+COUNTS = {3: "three", 4: "four"}
+PAIR_QUESTION = "Which would you rather have, A or B?"
+
+
+def place_names(count: int) -> tuple[str, ...]:
+    """Return what the places of a question with so many options are called.
+
+    >>> place_names(2), place_names(4)
+    (('A', 'B'), ('1', '2', '3', '4'))
+    """
+    return ("A", "B") if count == 2 else tuple(str(place + 1) for place in range(count))
+
+
+def question_words(count: int, asks: Asks) -> str:
+    """Return what is asked about so many options.
+
+    >>> question_words(4, "best-worst")
+    'Which of these four is best for you, and which worst?'
+    """
+    if count == 2:
+        return PAIR_QUESTION
+    of = f"Which of these {COUNTS.get(count, count)} is best for you"
+    return f"{of}, and which worst?" if asks == "best-worst" else f"{of}?"
+
+
+def welcome(questions: str | None) -> str:
+    """Return what a respondent will be asked, before the first question."""
+    if QUESTIONS.get(questions or "pairs", QUESTIONS["pairs"])[0] == 2:
+        return "You are shown two options at a time. Say which you would rather have."
+    return "You are shown a few options at a time. Say which is best for you, and which worst."
+
+
+def how_it_works(questions: str | None, what: str) -> list[str]:
+    """Return what a respondent sees and says, in two sentences; ``what`` are "plans" or "options"."""
+    size, _ = QUESTIONS.get(questions or "pairs", QUESTIONS["pairs"])
+    shown, said = (
+        (f"two {what}, A and B", "which is better for you or that they are about equal")
+        if size == 2
+        else (f"at most {COUNTS[size]} {what}", "which is best for you and which worst, or that they are about equal")
+    )
+    return [
+        f"You see {shown}, and in what they differ. Everything else about them is a tap away.",
+        f"You say {said}, or you skip. You can undo any answer.",
+    ]
+
+
+@dataclass(frozen=True)
+class ObjectiveRow:
+    """One objective of all options of a question."""
+
+    name: str
+    goal: str
+    amounts: tuple[str, ...]
+    values: tuple[float, ...]
+    scale: tuple[float, float]  # the range of everything attainable, with 0 in it
+    best: frozenset[int]  # the places of the best amount; none where all are the same
+    part: float  # how far the amounts are apart, as a part of everything attainable
+    gap: str = ""  # of a pair: "12 min"
+    word: str = ""  # "less" or "more", whichever is better
+    description: str = ""  # what the objective is, where the problem says so
+
+    @property
+    def differs(self) -> bool:
+        """Whether the options differ in it."""
+        return bool(self.best)
+
+    @property
+    def difference(self) -> str:
+        """The difference of a pair seen from the better side: "12 min less"."""
+        return f"{self.gap} {self.word}"
+
+    @property
+    def better(self) -> str:
+        """Which of a pair is better in it, A or B; "" if both are the same."""
+        return "AB"[min(self.best)] if self.best else ""
+
+
+@dataclass(frozen=True)
+class LabelRow:
+    """Something else that is known of the options, which plays no part in what is asked: the origin of a coffee."""
+
+    name: str
+    texts: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the options differ in it."""
+        return len(set(self.texts)) > 1
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """A question as it is shown."""
+
+    words: str  # what is asked
+    asks: Asks
+    places: tuple[str, ...]  # what the places are called: "A" and "B", or numbers
+    names: tuple[str, ...]  # what the options are called
+    lead: str  # how the stories are to be read
+    average: str  # what the amounts are: "on average", or "" where nothing is left to chance
+    cards: tuple[Card, ...]
+    rows: tuple[ObjectiveRow, ...]
+    labels: tuple[LabelRow, ...]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two options are compared."""
+        return len(self.names) == 2
+
+    @property
+    def shared_by(self) -> str:
+        """Who shares what is the same: "both" or "all"."""
+        return "both" if self.is_pair else "all"
+
+    @property
+    def differing(self) -> list[ObjectiveRow]:
+        """The objectives in which the options differ."""
+        return [row for row in self.rows if row.differs]
+
+    @property
+    def differing_labels(self) -> list[LabelRow]:
+        """The labels in which the options differ."""
+        return [row for row in self.labels if row.differs]
+
+    @property
+    def same(self) -> list[tuple[str, str]]:
+        """What is the same for all: objectives with their amounts, then labels with their texts."""
+        shared = [(row.name, row.amounts[0]) for row in self.rows if not row.differs]
+        return shared + [(row.name, row.texts[0]) for row in self.labels if not row.differs]
+
+
+def question_table(
+    problem: Presentable, options: Sequence[Option], asks: Asks, lotteries: Sequence[Lottery]
+) -> QuestionTable:
+    """Return options side by side; ``lotteries`` are what the problem shows of them, heaviest first."""
+    total = common_total(*lotteries)
+    cards = tuple(card(problem, lottery, total) for lottery in lotteries)
+    return QuestionTable(
+        words=question_words(len(options), asks),
+        asks=asks,
+        places=place_names(len(options)),
+        names=names_beside(problem, options),
+        lead=question_lead(lotteries),
+        average="" if all(map(is_certain, lotteries)) else "on average",
+        cards=cards,
+        rows=objective_rows(problem, options),
+        labels=_label_rows(cards),
+    )
+
+
+def objective_rows(problem: Presentable, options: Sequence[Option]) -> tuple[ObjectiveRow, ...]:
+    """Return how options compare on average, objective by objective."""
+    options, problem = [problem.as_read(option) for option in options], problem.original
+    outcomes = np.array([problem.outcome(option.value) for option in options])
+    rows = []
+    for j, o in enumerate(problem.objectives):
+        values = outcomes[:, j].tolist()
+        size = float(abs(problem.scale[j]))
+        spread, least = float(np.ptp(values)), SAME * max(size, *(abs(value) for value in values))
+        gains = [value * o.sign for value in values]
+        best = frozenset(i for i, gain in enumerate(gains) if max(gains) - gain <= least)
+        rows.append(
+            ObjectiveRow(
+                name=one_line(o.name),
+                goal=goal(o),
+                amounts=tuple(amounts_together(o, values)),
+                values=tuple(values),
+                scale=range_of(problem, j, *values),
+                best=best if spread > least else frozenset(),
+                part=spread / (size or 1.0),
+                gap=gap(o, *values) if len(values) == 2 else "",
+                word="more" if o.goal == "max" else "less",
+                description=description(o),
+            )
+        )
+    return tuple(rows)
+
+
+def _label_rows(cards: Sequence[Card]) -> tuple[LabelRow, ...]:
+    """Return what else is known of items."""
+    if not all(card.title for card in cards):
+        return ()
+    known = [dict(card.stories[0].labels) for card in cards]
+    names = dict.fromkeys(name for labels in known for name in labels)
+    return tuple(LabelRow(name, tuple(labels.get(name, "") for labels in known)) for name in names)
+
+
+def advantages(rows: Sequence[ObjectiveRow]) -> list[str]:
+    """Return what is better about each side of a pair, in a line each: "A better: time 20 min"."""
+    lines = {letter: [f"{row.name} {row.gap}" for row in rows if row.better == letter] for letter in "AB"}
+    return [f"{letter} better: {', '.join(better)}" for letter, better in lines.items() if better]
+
+
+# --- replies ---------------------------------------------------------------------------------------------------------
+
+
+def reply_words(placed: Reply, count: int) -> str:
+    """Return a reply by places, in a few words.
+
+    >>> reply_words(Reply(1), 2), reply_words(Reply(1, 3), 4), reply_words(EQUAL, 4), reply_words(SKIP, 2)
+    ('B', '2 best, 4 worst', 'about equal', 'skipped')
+    """
+    if placed.best is None:
+        return {EQUAL: "about equal", SKIP: "skipped"}.get(placed, "none of these")
+    places = place_names(count)
+    if count == 2:
+        return places[placed.best]
+    worst = "" if placed.worst is None else f", {places[placed.worst]} worst"
+    return f"{places[placed.best]} best{worst}"
+
+
+def reply_sentence(placed: Reply, count: int) -> str:
+    """Return a reply as a sentence.
+
+    >>> reply_sentence(Reply(0), 2), reply_sentence(Reply(1, 3), 4)
+    ('You preferred A.', 'You said that 2 is best and 4 worst.')
+    """
+    if placed.best is None:
+        return {EQUAL: "About equal to you.", SKIP: "Skipped."}.get(placed, "None of these.")
+    places = place_names(count)
+    if count == 2:
+        return f"You preferred {places[placed.best]}."
+    worst = "" if placed.worst is None else f" and {places[placed.worst]} worst"
+    return f"You said that {places[placed.best]} is best{worst}."
+
+
+def option_lines(problem: Presentable, options: Sequence[Option], placed: Reply) -> list[str]:
+    """Return the options of a question in a line each, with what was said of them."""
+    marks = {placed.best: " (best)", placed.worst: " (worst)"}
+    named = zip(place_names(len(options)), options, names_beside(problem, options), strict=True)
+    return [
+        f"{place}{marks.get(position, '')} {name}: "
+        + ", ".join(f"{row.name} {row.amount}" for row in amounts(problem, option))
+        for position, (place, option, name) in enumerate(named)
+    ]
