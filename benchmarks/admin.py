@@ -1,8 +1,8 @@
-"""What one look at the admin page costs: CPU of the server for the first look, an unchanged one, and a changed one.
+"""CPU time of the admin page: the first request, an unchanged page, and a changed one.
 
-The database holds copies of one real session, so that thousands of people are made in a moment.
+The database holds copies of one real session, so that thousands of participants are made in a moment.
 
-    python benchmarks/admin.py                        2,337 people with 15 answers each, SQLite
+    python benchmarks/admin.py                        2,337 participants with 15 answers each, SQLite
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from pathlib import Path
 
 import httpx
 
-from tradeoff import Answer, load
+from tradeoff import load
 from tradeoff.apps.web.app import make_app
+from tradeoff.model import FIRST, SKIP
 from tradeoff.stores import open_store
-from tradeoff.studies import Sessions, Study
+from tradeoff.studies import Session, Study
+from tradeoff.studies.compute import Compute
+from tradeoff.studies.service import Context, StudyService
 
 
 async def cpu(client: httpx.AsyncClient, path: str) -> float:
@@ -35,20 +38,14 @@ async def measure(people: int, answers: int, folder: Path, views: int) -> None:
     problem = load("commute")
     with open_store(f"sqlite:///{folder / 'crowd.db'}") as store:
         study = Study.of(problem, "crowd", checks=False, strategy="paper")
-        sessions = Sessions(study, problem, store)
-        token = sessions.open()
-        for _ in range(answers):
-            with sessions.session(token) as session:
-                asked = session.ask()
-                if asked is None:
-                    break
-                session.tell(asked.turn, None if asked.turn % 4 == 0 else Answer.FIRST)
-        with sessions.session(token) as session:
-            session.ask()
-        events = store.read(study.name, token)
-        for i in range(people - 1):
+        session = Session.begin(problem, checks=False, **study.interview_settings())
+        while session.answered < answers and (asked := session.ask()) is not None:
+            session.tell(asked.turn, SKIP if asked.turn % 4 == 0 else FIRST)
+        session.ask()
+        events = session.events
+        for i in range(people):
             store.create(study.name, f"copy-{i}", events)
-        app = make_app(sessions, problem)
+        app = make_app(StudyService(study, problem, store, Compute(Context, (study, {problem.fingerprint: problem}))))
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             here = f"/admin/{study.admin}"
@@ -68,9 +65,10 @@ async def measure(people: int, answers: int, folder: Path, views: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--people", type=int, default=2_337)
-    parser.add_argument("--answers", type=int, default=15)
-    parser.add_argument("--views", type=int, default=5, help="looks of each kind; the median is printed")
+    parser.add_argument("--people", type=int, default=2_337, metavar="N", help="participants (default 2337)")
+    parser.add_argument("--answers", type=int, default=15, metavar="N", help="answers of each (default 15)")
+    parser.add_argument("--views", type=int, default=5, metavar="N",
+                        help="requests of each kind; the median is printed (default 5)")  # fmt: skip
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         asyncio.run(measure(given.people, given.answers, Path(name), given.views))

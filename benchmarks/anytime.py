@@ -5,7 +5,7 @@
 
 People stop early, so every answer counts. On random catalogues (points on a sphere and in a cube, by turns) of 3, 4 and 6
 objectives, the same people meet ``careful``, equal weights, and Bayesian learners of a linear preference that are written down
-here: particles for the posterior with 8% slips, the recommendation of least expected regret among all items that anybody may
+here: samples of the posterior with 8% slips, the recommendation of least expected regret among all items that anybody may
 want, and the question of largest
 
 - EUBO: expected worth of the better of the two;
@@ -37,21 +37,22 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.evidence import Answer, Evidence
 from tradeoff.model import Question
-from tradeoff.people import Habits, Kind, Person
 from tradeoff.problems.catalogue import Catalogue
+from tradeoff.simulation.respondents import Habits, Kind, Respondent
 from tradeoff.strategies import start
-from tradeoff.strategies.sampling import Answering, Particles, chances, posterior_particles
+from tradeoff.strategies.sampler import DirichletMixture, ResponseModel, pair_chances, sample_prior, update_samples
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cores import on_all_cores
 from people import random_catalogue
 
 ANSWERS = 10
-PARTICLES = 500
-FAVOURITES = 16  # items best for the most particles, whose pairs are questions,
+SAMPLES = 500
+FAVOURITES = 16  # items best for the most samples, whose pairs are questions,
 PAIRS = 300  # beside random pairs of everything that is best for somebody
-SUPPOSED = Answering(lapse=(0.08, 0.08))
+SUPPOSED = ResponseModel(lapse=(0.08, 0.08))
 BATCH = 2
 
 Matrix = NDArray[np.float64]
@@ -59,7 +60,7 @@ Score = Callable[[Matrix, Matrix, NDArray[np.intp]], NDArray[np.float64]]
 
 
 def eubo(shares: Matrix, answers: Matrix, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the expected worth of the better of each two; ``shares[M, K]`` are of each particle's best."""
+    """Return the expected worth of the better of each two; ``shares[M, K]`` are of each sample's best."""
     found: NDArray[np.float64] = np.maximum(shares[:, pairs[:, 0]], shares[:, pairs[:, 1]]).mean(axis=0)
     return found
 
@@ -94,17 +95,17 @@ class Curve(TypedDict):
     answers: int  # given before it ended by itself, if it did
 
 
-def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Generator) -> list[float]:
+def learner(score: Score, problem: Catalogue, who: Respondent, rng: np.random.Generator) -> list[float]:
     """Return the regrets after each answer to a Bayesian learner."""
     gains, d = problem.gains, len(problem.objectives)
-    differences, kinds = np.zeros((0, d)), np.zeros(0, dtype=np.int64)
-    particles: Particles = posterior_particles(differences, kinds, PARTICLES, rng, answering=SUPPOSED)
+    evidence, prior = Evidence.none(np.arange(d)), DirichletMixture.default(d)
+    samples = sample_prior(SAMPLES, SUPPOSED, prior, rng)
     asked: set[tuple[int, int]] = set()
     found: list[float] = []
     for n in range(ANSWERS + 1):
-        worth = particles.weights @ gains.T
+        worth = samples.weights @ gains.T
         shares = worth / worth.max(axis=1, keepdims=True)
-        found.append(who.regret(problem.alternative(int(shares.mean(axis=0).argmax()))))
+        found.append(who.regret(problem.option(int(shares.mean(axis=0).argmax()))))
         if n == ANSWERS:
             return found
         counts = np.bincount(worth.argmax(axis=1), minlength=len(gains))
@@ -112,32 +113,31 @@ def learner(score: Score, problem: Catalogue, who: Person, rng: np.random.Genera
         pool = {(int(a), int(b)) for i, a in enumerate(wanted[:FAVOURITES]) for b in wanted[:i] if a != b}
         pool |= {(int(a), int(b)) for a, b in rng.choice(wanted, (PAIRS, 2)) if a != b}
         pairs = np.array(sorted({(max(p), min(p)) for p in pool} - asked) or sorted(pool) or [(0, 1)])
-        answers = chances(particles, gains[pairs[:, 0]] - gains[pairs[:, 1]])
+        answers = pair_chances(samples, gains[pairs[:, 0]] - gains[pairs[:, 1]])
         first, second = pairs[score(shares, answers, pairs).argmax()].tolist()
         asked.add((first, second))
-        question = Question(problem.alternative(first), problem.alternative(second))
-        differences = np.vstack([differences, question.difference])
-        kinds = np.append(kinds, who(question).sign)
-        particles = posterior_particles(differences, kinds, PARTICLES, rng, particles, n, answering=SUPPOSED)
+        question = Question((problem.option(first), problem.option(second)))
+        evidence = evidence.update(Answer(question, who(question)))
+        samples = update_samples(samples, evidence, n, SAMPLES, SUPPOSED, prior, rng)
     return found
 
 
-def careful(problem: Catalogue, who: Person) -> tuple[list[float], int]:
+def careful(problem: Catalogue, who: Respondent) -> tuple[list[float], int]:
     """Return the regrets after each answer to ``careful``, and after how many it ends; what it recommends then stays."""
     running = start("careful", problem)
     found: list[float] = []
     try:
         step = next(running)
         while len(found) <= ANSWERS:
-            found.append(who.regret(step.recommend().alternative))
+            found.append(who.regret(step.recommend().option))
             step = running.send(who(step.question))
     except StopIteration as end:
         answers = len(found)
-        return found + [who.regret(end.value.alternative)] * (ANSWERS + 1 - answers), answers
+        return found + [who.regret(end.value.option)] * (ANSWERS + 1 - answers), answers
     return found, ANSWERS
 
 
-def equal_weights(problem: Catalogue, who: Person) -> list[float]:
+def equal_weights(problem: Catalogue, who: Respondent) -> list[float]:
     """Return the regrets of asking nothing."""
     (equal,) = problem.best(np.ones((1, len(problem.objectives))))
     return [who.regret(equal)] * (ANSWERS + 1)
@@ -148,8 +148,8 @@ def curves(k: int, wrong: float, person: int) -> list[Curve]:
     problem = random_catalogue("sphere" if person % 2 else "uniform", k, person // BATCH)
     weights = np.random.default_rng([k, person]).dirichlet(np.ones(k))
 
-    def somebody() -> Person:
-        return Person(problem, weights, Kind(Habits(slips=wrong)), seed=person)
+    def somebody() -> Respondent:
+        return Respondent(problem, weights, Kind(Habits(slips=wrong)), seed=person)
 
     mine, answers = careful(problem, somebody())
     made = {"careful": mine, "equal weights": equal_weights(problem, somebody())}

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 import tradeoff
-from tradeoff.population import Settings, exceeded_statements, run_user
-from tradeoff.results import Results
+from tradeoff.simulation.results import Results, exceeded_statements
+from tradeoff.simulation.run import Settings, interview_respondents
 
 PROBLEMS = ("commute", "portfolio", "vacuum", "coffee")
 PRECISION = (0.01, 0.05, 0.1, 0.2)
@@ -43,7 +43,7 @@ def line(label: str, parts: list[tuple[Settings, Results]]) -> str:
 
 def main() -> None:
     """Print the table."""
-    reader = argparse.ArgumentParser(description=__doc__)
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--people", type=int, default=25, help="simulated people per problem and kind of person")
     reader.add_argument("--seed", type=int, default=1)
     given = reader.parse_args()
@@ -53,8 +53,7 @@ def main() -> None:
         problem = tradeoff.load(name)
         for precision, wrong in itertools.product(PRECISION, WRONG):
             settings = Settings(precision, "careful", wrong, given.seed)
-            rows = [run_user(problem, i, settings) for i in range(given.people)]
-            runs.append((name, settings, Results.from_rows(rows, len(problem.objectives))))
+            runs.append((name, settings, interview_respondents(problem, range(given.people), settings)))
     print(
         "| people | number | questions | “very likely within”, median | very likely | reason | proved | with one slip |",
         end="",

@@ -38,7 +38,7 @@ import joblib
 import numpy as np
 from serve import random_successors
 
-from tradeoff import Interview, LinearUser, examples, load
+from tradeoff import Interview, LinearRespondent, examples, load
 from tradeoff.covering import better_coverages, cover
 from tradeoff.model import Matrix
 from tradeoff.problem import ScaledProblem
@@ -123,7 +123,7 @@ def waits(problem: ScaledProblem, people: int, clock: Callable[[], float]) -> No
         times: dict[str, list[float]] = {"question": [], "result": []}
         for number in range(people + 2):
             weights = np.random.default_rng(number).dirichlet(np.ones(len(problem.objectives)))
-            person = LinearUser.scaled(problem, weights, precision=0.01)
+            person = LinearRespondent.scaled(problem, weights, precision=0.01)
             interview = Interview(problem, strategy)
             question = interview.ask()
             while question is not None:
@@ -167,7 +167,7 @@ def available(name: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer weights, and small random models only")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1, the default, is one per core")
     parser.add_argument("--json", action="store_true")

@@ -4,7 +4,7 @@
     python benchmarks/crowd.py --people 1000000 --problems commute --strategies careful
     python benchmarks/crowd.py --people 1000 --error-rate 0.1
 
-Questions are worked out once for everybody who answered alike before. Beside it, in the same run, some of the same people
+Respondents of a part share each question that all of them are asked. Beside it, in the same run, some of the same respondents
 are interviewed one by one in one process: they, too, share what is in the strategy's cache. Both ways must give the same rows.
 """
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from dataclasses import replace
 
 import joblib
+import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 import tradeoff
-from tradeoff.population import Settings, run_user, simulate
+from tradeoff.simulation import Settings, interview_respondents, simulate
 
 
 def processor_seconds() -> float:
@@ -31,23 +31,24 @@ def processor_seconds() -> float:
 def row_of(name: str, strategy: str, given: argparse.Namespace) -> str:
     """Return a row of the table."""
     problem = tradeoff.cover(tradeoff.load(name), tolerance=given.tolerance)
-    settings = Settings(strategy=strategy, error_rate=given.error_rate, people=given.kind)
+    settings = Settings(strategy=strategy, error_rate=given.error_rate, kind=given.kind)
     begin, before = time.perf_counter(), processor_seconds()
     run = simulate(
-        problem, given.people, strategy=strategy, error_rate=given.error_rate, people=given.kind, jobs=given.jobs
+        problem, given.people, strategy=strategy, error_rate=given.error_rate, kind=given.kind, jobs=given.jobs
     )
     seconds, spent = time.perf_counter() - begin, processor_seconds() - before
     fresh = tradeoff.cover(tradeoff.load(name), tolerance=given.tolerance)  # with nothing in its cache
     begin = time.process_time()
-    alone = [run_user(fresh, index, settings) for index in range(min(given.alone, given.people))]
+    alone = [interview_respondents(fresh, [index], settings)[0] for index in range(min(given.alone, given.people))]
     one = (time.process_time() - begin) / max(1, len(alone))
     for index, row in enumerate(alone):
-        assert replace(run.results.row(index), seconds=0.0) == replace(row, seconds=0.0), f"row {index} differs"
-    asked, worked_out = int(run.results.questions.sum()), run.worked_out
+        found = run.results[index]
+        assert (found.questions, found.regret, found.reason) == (row.questions, row.regret, row.reason)
+        assert np.array_equal(found.weights, row.weights), f"row {index} differs"
+    asked = int(run.results.questions.sum())
     return (
         f"| {name}, {len(problem.plans.values)} plans | {strategy} | {given.people:,} | {seconds:,.1f} | {spent:,.1f} | "
-        f"{given.people / seconds:,.0f} | {asked:,} | {worked_out:,} | {1000 * spent / max(1, worked_out):.1f} | "
-        f"{1000 * one:.0f} | {one * given.people / spent:,.1f} |"
+        f"{given.people / seconds:,.0f} | {asked:,} | {1000 * one:.0f} | {one * given.people / spent:,.1f} |"
     )
 
 
@@ -59,14 +60,14 @@ def main() -> None:
     reader.add_argument("--strategies", nargs="+", default=["careful", "certified"])
     reader.add_argument("--tolerance", type=float, default=0.001)
     reader.add_argument("--error-rate", type=float, default=0.0)
-    reader.add_argument("--kind", default="exact", help="a kind of tradeoff.people")
+    reader.add_argument("--kind", default="exact", help="a kind of tradeoff.simulation.KINDS")
     reader.add_argument("--jobs", type=int, default=None)
     reader.add_argument("--alone", type=int, default=50, help="people who are interviewed one by one as well")
     given = reader.parse_args()
     print(f"{joblib.effective_n_jobs(given.jobs or -1)} processes on {os.cpu_count()} cores\n")
     print(
-        "| compiled problem | strategy | people | s | CPU s | people/s | questions asked | worked out | CPU ms for each "
-        "| one by one: CPU ms per person | times faster |\n|---|---|" + "---:|" * 9
+        "| compiled problem | strategy | people | s | CPU s | people/s | questions asked "
+        "| one by one: CPU ms per person | times faster |\n|---|---|" + "---:|" * 7
     )
     for name in given.problems:
         for strategy in given.strategies:

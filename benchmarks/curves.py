@@ -21,13 +21,21 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 
-from tradeoff import Catalogue, ConcaveUser, Interview, Item, Objective
-from tradeoff.model import Question, Vector
+from tradeoff import Catalogue, Interview, Item, Objective
+from tradeoff.evidence import possible_replies
+from tradeoff.model import Vector
 from tradeoff.problems.curves import CurvedCatalogue, curved, never_best
 from tradeoff.problems.dominance import undominated
 
 ITEMS, OBJECTIVES, PRECISION = 500, 4, 0.01
 MODELS = ("linear", "concave:2", "concave:3", "monotone:3")
+
+
+class Respondent(NamedTuple):
+    """Somebody to whom sum w_j * gain_j ** power is what an option is worth."""
+
+    weights: Vector
+    power: float
 
 
 class Row(NamedTuple):
@@ -44,18 +52,16 @@ def catalogue(seed: int) -> Catalogue:
     return Catalogue(points, aims).subset(np.flatnonzero(undominated(points, aims)))
 
 
-def interview(problem: Catalogue, person: ConcaveUser) -> tuple[float, int]:
+def interview(problem: Catalogue, person: Respondent) -> tuple[float, int]:
     """Return what a person loses by what is recommended to them, and how many questions they answered."""
     plain = problem.uncurved if isinstance(problem, CurvedCatalogue) else problem
     worth: Vector = plain.gains**person.power @ person.weights
     best = float(worth.max())
     asked = Interview(problem, "careful")
     while (question := asked.ask()) is not None:
-        assert isinstance(question, Question)
-        sides = [side.plan.index for side in (question.first, question.second) if isinstance(side.plan, Item)]
-        gap = float(worth[sides[0]] - worth[sides[1]])
-        asked.tell("same" if abs(gap) <= PRECISION * best else "first" if gap > 0 else "second")
-    plan = asked.recommendation.alternative.plan
+        shown = [option.plan.index for option in question.options if isinstance(option.plan, Item)]
+        asked.tell(possible_replies(worth[shown], PRECISION * best, question.asks)[0])
+    plan = asked.recommendation.option.plan
     assert isinstance(plan, Item)
     return 1 - float(worth[plan.index]) / best, len(asked.answers)
 
@@ -63,7 +69,7 @@ def interview(problem: Catalogue, person: ConcaveUser) -> tuple[float, int]:
 def rows_of(seed: int, people: int) -> list[Row]:
     rng = np.random.default_rng(1000 + seed)
     plain = catalogue(seed)
-    crowd = [ConcaveUser(rng.dirichlet(np.ones(OBJECTIVES)), power) for power in (0.3, 0.5) for _ in range(people // 2)]
+    crowd = [Respondent(rng.dirichlet(np.ones(OBJECTIVES)), power) for power in (0.3, 0.5) for _ in range(people // 2)]
     found = []
     for model in MODELS:
         problem = plain if model == "linear" else curved(plain, model)

@@ -162,12 +162,11 @@ def mdpax_peer(layer: Layer, weights: Array) -> Callable[[], Array]:
 
 def ours(layer: Layer, weights: Array, threads: int) -> Callable[[], Array]:
     """Return the product's backward sweeps on the processor."""
-    prepared = bellman.arrange(*layer_arrays(layer)[:4]) if len(weights) == 1 else None
 
     def run() -> Array:
         values = np.zeros((len(layer.state_ptr) - 1, len(weights)))
         policy = np.empty((HORIZON, *values.shape), np.uint8)
-        bellman.backward(*layer_arrays(layer), weights, values, policy, threads=threads, arranged=prepared)
+        bellman.backward(*layer_arrays(layer), weights, values, policy, threads=threads)
         return values
 
     return run

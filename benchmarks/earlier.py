@@ -1,4 +1,4 @@
-"""How much do earlier people help the next? Questions with a prior learned from them, as a table in Markdown.
+"""How many questions a prior learned from earlier respondents saves, as a table in Markdown.
 
     python benchmarks/earlier.py                       on all cores
     python benchmarks/earlier.py --next 8 --populations 1
@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tradeoff
-from tradeoff.model import Recommendation
-from tradeoff.people import KINDS, Person
+from tradeoff.evidence import Answer
 from tradeoff.problem import Problem
+from tradeoff.simulation.respondents import KINDS, Respondent
 from tradeoff.strategies import start
-from tradeoff.strategies.earlier import Prior, Record, learn_prior
+from tradeoff.strategies.prior import Prior, learn_prior
 
 sys.path.insert(0, str(Path(__file__).parent))
 from people import random_catalogue
@@ -60,21 +60,18 @@ def problem_of(name: str, population: int) -> Problem:
     return random_catalogue(kind, int(k), 1000 + population)
 
 
-def asked(
-    problem: Problem, weights: NDArray[np.float64], prior: Prior | None
-) -> tuple[list[Record], Recommendation, float]:
-    """Return the answers of one person, what is recommended, and its regret."""
-    who = Person(problem, weights, KINDS["exact"], seed=0)
+def asked(problem: Problem, weights: NDArray[np.float64], prior: Prior | None) -> tuple[list[Answer], float]:
+    """Return the answers of one person, and the regret of what is recommended."""
+    who = Respondent(problem, weights, KINDS["exact"], seed=0)
     running = start("careful", problem, prior=prior)
-    records: list[Record] = []
+    answers: list[Answer] = []
     try:
         step = next(running)
         while True:
-            reply = who(step.question)
-            records.append((len(records) + 1, step.question, reply))
-            step = running.send(reply)
+            answers.append(Answer(step.question, who(step.question), len(answers) + 1))
+            step = running.send(answers[-1].reply)
     except StopIteration as end:
-        return records, end.value, who.regret(end.value.alternative)
+        return answers, who.regret(end.value.option)
 
 
 def population(name: str, concentration: float, number: int, before: int, after: int) -> Figures:
@@ -94,7 +91,7 @@ def population(name: str, concentration: float, number: int, before: int, after:
         for _ in range(after):
             weights = rng.dirichlet(np.ones(k)) if outside else somebody()
             pair = [asked(problem, weights, given) for given in (None, prior)]
-            found.append([outside, *(len(one[0]) for one in pair), *(one[2] for one in pair)])
+            found.append([outside, *(len(answers) for answers, _ in pair), *(regret for _, regret in pair)])
     rows = np.array(found, dtype=float)
     inside, outsiders = rows[rows[:, 0] == 0, 1:].mean(axis=0), rows[rows[:, 0] == 1, 1:3].mean(axis=0)
     return Figures(*inside.tolist(), *outsiders.tolist())

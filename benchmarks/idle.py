@@ -39,7 +39,7 @@ async def visit(port: int) -> float:
     """Return the seconds that a request over a new connection takes."""
     begun = time.perf_counter()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
+    writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
     await reader.read()
     writer.close()
     return time.perf_counter() - begun

@@ -3,7 +3,7 @@
     python benchmarks/latency.py [--quick] [--answers N] [--only TEXT] [--json FILE]
 
 Simulated interviews of people whose precision is 1% of their best; in some rows 15% of their answers are wrong, and in some of
-these they are asked about four alternatives at a time. Every interview is about a problem of its own, so that no solved
+these they are asked about four options at a time. Every interview is about a problem of its own, so that no solved
 direction is in a cache; what happens before the first question is the column "first question". A wait is telling the answer
 and asking for the next question; after the last answer there is none, and what that takes, all bounds of the result included,
 is the column "result" (its largest, where a row has a target for single waits). "Looking" is the time that the recommendation
@@ -43,16 +43,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scipy import sparse
 
 import tradeoff.strategies
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference
+from tradeoff import MDP, Catalogue, Interview, LinearRespondent, Reference
 from tradeoff.problem import Problem
-from tradeoff.strategies._careful import Careful, InformationChooser
-from tradeoff.strategies._certified import Certified
-from tradeoff.strategies.belief import Belief
-from tradeoff.strategies.cache import Candidates, SolutionCache
-from tradeoff.strategies.certifier import Certifier
-from tradeoff.strategies.consistency import ConsistentSet
-from tradeoff.strategies.polytope import Cone
-from tradeoff.strategies.proving import ProofChooser
+from tradeoff.strategies.acquisition import Pool
+from tradeoff.strategies.careful import Careful
+from tradeoff.strategies.certified import Certified
+from tradeoff.strategies.cone import Cone
+from tradeoff.strategies.posterior import Posterior
+from tradeoff.strategies.skeleton import Skeleton
+from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, SolutionCache
 
 ACTIONS, SUCCESSORS, HORIZON = 4, 4, 50
 PRECISION = 0.01
@@ -113,11 +112,11 @@ def decision_process(states: int, k: int, number: int) -> MDP:
     return mdp
 
 
-def person(problem: Problem, number: int, error_rate: float) -> LinearUser:
-    """Return a simulated person whose best alternative is worth 1."""
+def person(problem: Problem, number: int, error_rate: float) -> LinearRespondent:
+    """Return a simulated person whose best option is worth 1."""
     weights = np.random.default_rng([number, 9]).dirichlet(np.ones(len(problem.objectives)))
     (best,) = problem.best(weights[None, :])
-    return LinearUser(weights / float(weights @ best.value), PRECISION, error_rate, seed=number)
+    return LinearRespondent(weights / float(weights @ best.value), PRECISION, error_rate, seed=number)
 
 
 # --- waiting ----------------------------------------------------------------------------------------------------------
@@ -230,12 +229,13 @@ class Timers:
         """Put the timers in place for an interview about a problem of this class."""
         self._around_class(problem, "oracle", only=("best",))
         for cls, kind in (
-            (SolutionCache, "cache and candidates"), (Candidates, "cache and candidates"), (Cone, "cone and rays"),
-            (ConsistentSet, "cone and rays"), (Belief, "belief"), (Certifier, "certificate"), (Certified, "certificate"),
-            (Careful, "certificate"), (ProofChooser, "choosing"), (InformationChooser, "choosing"),
+            (SolutionCache, "cache and candidates"), (Candidates, "cache and candidates"), (Cone, "cone"),
+            (Skeleton, "cone"), (Posterior, "posterior"), (Certifier, "certificate"), (Certificate, "certificate"),
+            (Certified, "strategy"), (Careful, "strategy"), (Pool, "acquisition"),
         ):  # fmt: skip
             self._around_class(cls, kind)
-        for module, kind in (("rays", "cone and rays"), ("sampling", "belief"), ("choosing", "choosing")):
+        modules = {"skeleton": "cone", "sampler": "posterior", "acquisition": "acquisition", "elicitation": "strategy"}
+        for module, kind in modules.items():
             for name in list(vars(importlib.import_module(f"tradeoff.strategies.{module}"))):
                 self._around_function(f"tradeoff.strategies.{module}", name, kind)
         try:

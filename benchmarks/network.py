@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tradeoff
-from tradeoff import Interview, LinearUser
+from tradeoff import Interview, LinearRespondent
 from tradeoff.errors import ProblemWarning
 
 OBJECTIVES = ("length:min", "travel_time:min", "stress:min", "toll:min")
@@ -82,7 +82,7 @@ def measure(
         problem: Any = tradeoff.load(source, **options)  # anew, so that nothing is remembered from the last person
         load = max(load, time.perf_counter() - begin)
         weights = np.random.default_rng(number).dirichlet(np.ones(len(problem.objectives)))
-        person = LinearUser.scaled(problem, weights, 0.01)
+        person = LinearRespondent.scaled(problem, weights, 0.01)
         begin = time.perf_counter()
         interview = Interview(problem, strategy)
         while question := interview.ask():
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             problem, load, waits, counts = measure(str(source), options, given.people, given.strategy)
             network = problem.network
             p50, p95, most = np.percentile(1000 * np.array(waits), [50, 95, 100])
-            routes = f"{len(problem.corner_numbers):,}" + ("" if problem.complete else " and more")
+            routes = f"{len(problem.supported.gains):,}" + ("" if problem.complete else " and more")
             table.add_row(
                 str(count), routes, f"{load:.2f}", f"{p50:.0f}", f"{p95:.0f}", f"{most:.0f}", f"{np.mean(counts):.1f}"
             )

@@ -51,8 +51,8 @@ async def crowd(address: str, people: int, answers: int, at_once: int) -> int:
             for _ in range(answers):
                 if state["finished"]:
                     break
-                said = {"turn": state["turn"], "answer": rng.choice(["first", "second", "same"])}
-                state = (await client.post(f"{here}/answers", json=said)).raise_for_status().json()
+                sent = {"turn": state["turn"], "reply": rng.choice([{"best": 1}, {"best": 2}, "equal"])}
+                state = (await client.post(f"{here}/answers", json=sent)).raise_for_status().json()
                 given += 1
 
     async with httpx.AsyncClient(base_url=address, timeout=120) as client:

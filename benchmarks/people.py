@@ -4,13 +4,13 @@
     python benchmarks/people.py --people 40 --kinds exact,logistic-10
     python benchmarks/people.py --json out.json        every interview as well
     python benchmarks/people.py --only-bundled         without the random catalogues
-    python benchmarks/people.py --strengths            people add "a lot" or "a little" better
+    python benchmarks/people.py --check --people 200   who is told that no weights fit, or "not sure"; "about N questions left"
+    python benchmarks/people.py --importance           are the stated intervals of importance, and "because", true?
 
-Everybody of ``tradeoff.people.KINDS`` is asked about four bundled problems and four kinds of random catalogue (every fourth
+Everybody of ``tradeoff.simulation.KINDS`` is asked about four bundled problems and four kinds of random catalogue (every fourth
 person gets another one); people whose tastes are not linear about the catalogues alone, because what is best for them is
 known only there. "Exceeded": of those who were told "very likely within x", the share who lose more than x. "Within 1%": how
-many were told that or less, and how many of them lose more. The same script measures an earlier commit, whose sources are put
-first on the path: ``PYTHONPATH=earlier/src python benchmarks/people.py``.
+many were told that or less, and how many of them lose more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ if __name__ == "__main__":  # one thread a process, set before the libraries are
         os.environ.setdefault(_name, "1")
 
 import argparse
-import importlib.util
 import json
 import sys
 import time
@@ -34,8 +33,10 @@ import numpy as np
 
 import tradeoff
 from tradeoff import Catalogue, Reference
-from tradeoff.model import Recommendation
+from tradeoff.model import Question, Reason, Recommendation, Reply
+from tradeoff.presentation.result import because_words
 from tradeoff.problem import Problem
+from tradeoff.simulation.respondents import KINDS, Habits, Kind, Respondent, random_respondent
 from tradeoff.strategies import start
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,19 +47,6 @@ ITEMS = 200
 BUNDLED = ("commute", "portfolio", "vacuum", "coffee")
 RANDOM = (("sphere", 3), ("uniform", 4), ("sphere", 4), ("uniform", 6))
 SAME_CATALOGUE = 4  # people who are asked about one random catalogue
-
-
-def population() -> Any:
-    """Return the module of simulated people; for an earlier commit, the one beside this script."""
-    try:
-        import tradeoff.people as found
-    except ImportError:
-        path = Path(__file__).resolve().parents[1] / "src" / "tradeoff" / "people.py"
-        spec = importlib.util.spec_from_file_location("tradeoff.people", path)
-        assert spec is not None and spec.loader is not None
-        found = sys.modules["tradeoff.people"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
-    return found
 
 
 class Outcome(TypedDict):
@@ -75,6 +63,8 @@ class Outcome(TypedDict):
     reason: str
     errors: int
     since: int | None  # answers after a mind was changed, of those who change theirs
+    intervals: list[tuple[float, float, float]]  # of importance, as stated, each with the true importance
+    because: bool | None  # whether what is said to matter most does; None where nothing is said
     seconds: float
 
 
@@ -98,22 +88,42 @@ def problem_of(name: str, number: int) -> Problem:
     return random_catalogue(kind, int(k), number)
 
 
-def interview(kind: str, name: str, person: int, questions: str = "", strengths: bool = False) -> Outcome:
+def interview(kind: str, name: str, person: int, questions: str = "") -> Outcome:
     """Ask one person about one problem."""
     problem = problem_of(name, person // SAME_CATALOGUE if name not in BUNDLED else 0)
-    options: dict[str, Any] = {"strengths": True} if strengths else {}  # earlier commits know nothing of it
-    who = population().person_of(problem, kind, person, **options)
-    options |= {"questions": questions} if questions and isinstance(problem, Catalogue) else {}
+    who = random_respondent(problem, kind, person)
+    options = {"questions": questions} if questions and isinstance(problem, Catalogue) else {}
     begin = time.process_time()
     found = answered_by(who, problem, options)
     return Outcome(
-        kind=kind, problem=name, person=person, questions=found.questions, regret=who.regret(found.alternative),
-        worst=found.likely_worst, likely=found.likely_regret, fits=getattr(found, "fits", True),
-        reason=str(found.reason), errors=who.errors, since=since_change(who), seconds=time.process_time() - begin,
+        kind=kind, problem=name, person=person, questions=found.questions, regret=who.regret(found.option),
+        worst=found.likely_worst, likely=found.likely_regret, fits=found.fits,
+        reason=str(found.reason), errors=who.errors, since=since_change(who), intervals=intervals(who, problem, found),
+        because=because(who, problem, found), seconds=time.process_time() - begin,
     )  # fmt: skip
 
 
-def since_change(who: Any) -> int | None:
+def intervals(who: Respondent, problem: Any, found: Recommendation) -> list[tuple[float, float, float]]:
+    """Return the intervals of importance that are stated, in whole per cent as they are worded, with the true shares."""
+    if found.importance is None or not found.questions:
+        return []
+    true = np.where(problem.matters, who.weights, 0.0)
+    low, high = np.floor(100 * found.importance[:, 0]) / 100, np.ceil(100 * found.importance[:, 1]) / 100
+    rows = zip(low.tolist(), high.tolist(), (true / max(true.sum(), 1e-12)).tolist(), strict=True)
+    return [row for row, matters in zip(rows, problem.matters, strict=True) if matters]
+
+
+def because(who: Respondent, problem: Any, found: Recommendation) -> bool | None:
+    """Return whether what is said to matter more than something else does; None where nothing is said."""
+    words, _ = because_words(problem, found)
+    if not words:
+        return None
+    first, others = words.split(" matters ", 1)
+    shares = {o.name: float(w) for o, w in zip(problem.objectives, who.weights, strict=True)}
+    return all(shares[first] > share for name, share in shares.items() if name != first and name in others)
+
+
+def since_change(who: Respondent) -> int | None:
     """Return how many answers somebody gave after changing their mind; None for those who never do."""
     after: int | None = who.kind.habits.changes_after
     return None if after is None else max(0, who.asked - after)
@@ -132,7 +142,7 @@ def at_once(kind: str, rows: list[Outcome]) -> str:
     )
 
 
-def answered_by(who: Any, problem: Problem, options: dict[str, Any]) -> Recommendation:
+def answered_by(who: Respondent, problem: Problem, options: dict[str, Any]) -> Recommendation:
     """Return what is recommended to somebody in the end."""
     running = start("careful", problem, target=TARGET, **options)
     try:
@@ -142,6 +152,93 @@ def answered_by(who: Any, problem: Problem, options: dict[str, Any]) -> Recommen
     except StopIteration as end:
         found: Recommendation = end.value
         return found
+
+
+# --- --check: the misfit check, "not sure", and "about N questions left" ------------------------------------------------
+
+NOISE = (0.05, 0.09)  # of the total weight: logistic, as in answers of real respondents
+TASTES = 2.0  # the Dirichlet parameter of real respondents' weights, about
+
+
+class Check(TypedDict):
+    """What one interview told, and by how much "about N questions left" was too high each time."""
+
+    kind: str
+    questions: str
+    asked: int
+    fits: bool
+    sure: bool
+    errors: list[float]
+
+
+class RandomRespondent:
+    """Gives every possible reply with the same chance."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def __call__(self, question: Question) -> Reply:
+        replies = question.replies
+        return replies[self.random.integers(len(replies))]
+
+
+def realistic(problem: Problem, seed: int) -> Respondent:
+    """Return a respondent with the tastes and the noise of real ones."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(len(problem.objectives), TASTES))
+    best = float(problem.best(weights[None, :])[0].value @ weights)
+    return Respondent(problem, weights, Kind(Habits(logistic=rng.uniform(*NOISE) / best)), seed)
+
+
+def checked(kind: str, name: str, person: int, questions: str) -> Check:
+    """Interview one respondent and note what they are told."""
+    problem = problem_of(name, person // SAME_CATALOGUE)
+    if kind == "random":
+        who: RandomRespondent | Respondent = RandomRespondent(person)
+    else:
+        who = realistic(problem, person) if kind == "realistic" else random_respondent(problem, kind, person)
+    running = start("careful", problem, target=TARGET, questions=questions)
+    expected: list[float] = []
+    try:
+        step = next(running)
+        while True:
+            left = step.recommend().expected_left
+            assert left is not None
+            expected.append(left)
+            step = running.send(who(step.question))
+    except StopIteration as end:
+        found = end.value
+    errors = [left - (len(expected) - before) for before, left in enumerate(expected)]
+    sure = found.reason is not Reason.NOT_SURER
+    return Check(kind=kind, questions=questions, asked=found.questions, fits=found.fits, sure=sure, errors=errors)
+
+
+def check(count: int, first: int, jobs: int | None) -> None:
+    """Print what ``count`` random, realistic and linear respondents each are told, with pairs and with menus."""
+    linear = [kind for kind in KINDS if KINDS[kind].linear]
+    tasks = []
+    for questions, names in (("pairs", BUNDLED), ("best-worst-4", ("coffee",))):
+        names = (*names, "sphere 3", "uniform 6")
+        tasks += [("random", "coffee", first + i, questions) for i in range(count)]
+        tasks += [("realistic", names[i % len(names)], first + i, questions) for i in range(count)]
+        each = -(-count // len(linear))  # of each kind, all kinds about the same problems
+        tasks += [(kind, names[i % len(names)], first + i, questions) for kind in linear for i in range(each)]
+    rows: list[Check] = on_all_cores(checked, tasks, jobs, batch=SAME_CATALOGUE)
+    print("| questions | respondents | number | asked | told that nothing fits | told “not sure” |", end="")
+    print(" “about N left”: mean error | at most 2 off |\n|---|---" + "|---:" * 6 + "|")
+    for questions in ("pairs", "best-worst-4"):
+        groups = [("random", ["random"]), ("realistic", ["realistic"]), ("linear", linear), *((k, [k]) for k in linear)]
+        for label, those in groups:
+            found = [row for row in rows if row["questions"] == questions and row["kind"] in those]
+            errors = np.array([error for row in found for error in row["errors"]])
+            everybody = np.ones(len(found))
+            cells = [
+                questions, label, f"{len(found)}", f"{np.mean([row['asked'] for row in found]):.1f}",
+                share([not row["fits"] for row in found], everybody), share([not row["sure"] for row in found], everybody),
+                f"{errors.mean():.1f}", share(np.abs(errors) <= 2, np.ones(len(errors))),
+            ]  # fmt: skip
+            print(f"| {' | '.join(cells)} |")
+    print("\nShares in percent. Random respondents are asked about coffee.")
 
 
 def share(part: Any, of: Any) -> str:
@@ -172,37 +269,60 @@ def line(kind: str, rows: list[Outcome], linear: bool) -> str:
     return f"| {kind} | {' | '.join(cells)} |"
 
 
+def importance_line(kind: str, rows: list[Outcome]) -> str:
+    """Return how often stated intervals of importance and "because" are false, as a row of a table."""
+    every = [one for row in rows for one in row["intervals"]]
+    false = sum(not low - 1e-9 <= true <= high + 1e-9 for low, high, true in every)
+    said = [row["because"] for row in rows if row["because"] is not None]
+    wide = np.mean([high - low for low, high, _ in every]) if every else np.nan
+    told = sum(bool(row["intervals"]) for row in rows)
+    cells = [len(rows), told, len(every), share(false, len(every)), f"{100 * wide:.0f}", len(said)]
+    return f"| {kind} | {' | '.join(map(str, cells))} | {share(said.count(False), len(said))} |"
+
+
 def main() -> None:
     """Print the table."""
-    kinds = population().KINDS
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--people", type=int, default=304, help="simulated people per row")
-    reader.add_argument("--kinds", default=",".join(kinds), help="the rows, by name, with commas between them")
+    reader.add_argument("--kinds", default=",".join(KINDS), help="the rows, by name, with commas between them")
     reader.add_argument("--jobs", type=int, help="processes; by default one per core")
     reader.add_argument(
         "--first", type=int, default=0, help="the number of the first person: others than those tuned on"
     )
     reader.add_argument("--questions", default="", help="ask about catalogues in menus, such as best-worst-4")
-    reader.add_argument("--strengths", action="store_true", help='people add "a lot" or "a little" better')
+    reader.add_argument("--importance", action="store_true", help="check stated intervals of importance instead")
     reader.add_argument("--only-bundled", action="store_true")
     reader.add_argument("--json", type=Path)
+    reader.add_argument("--check", action="store_true", help="whom nothing fits, who is not sure, questions left")
     given = reader.parse_args()
+    if given.check:
+        check(given.people, given.first, given.jobs)
+        return
     random = () if given.only_bundled else tuple(f"{kind} {k}" for kind, k in RANDOM)
     begin = time.perf_counter()
     tasks = []
     for kind in given.kinds.split(","):
-        names = (*BUNDLED, *random) if kinds[kind].linear else ("coffee", *random)
+        names = (*BUNDLED, *random) if KINDS[kind].linear else ("coffee", *random)
         each = -(-given.people // len(names))
         tasks += [(kind, name, given.first + i) for name in names for i in range(each)]
-    given_to_all = (given.questions, given.strengths)
-    rows = on_all_cores(interview, [(*task, *given_to_all) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
-    print("| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |", end="")
-    print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
-    for kind in given.kinds.split(","):
-        print(line(kind, [row for row in rows if row["kind"] == kind], kinds[kind].linear))
-    for kind in given.kinds.split(","):
-        if told := at_once(kind, [row for row in rows if row["kind"] == kind]):
-            print(f"\n{told}")
+    rows = on_all_cores(interview, [(*task, given.questions) for task in tasks], given.jobs, batch=SAME_CATALOGUE)
+    if given.importance:
+        print("| people | number | told intervals | intervals | false | mean width | told because | false |")
+        print("|---" + "|---:" * 7 + "|")
+        for kind in given.kinds.split(","):
+            print(importance_line(kind, [row for row in rows if row["kind"] == kind]))
+        print(importance_line("all", rows))
+    else:
+        print(
+            "| people | number | questions | mean loss | lose over 1% | told a number | exceeded | median told |",
+            end="",
+        )
+        print(" told within 1% | of them over |\n|---" + "|---:" * 9 + "|")
+        for kind in given.kinds.split(","):
+            print(line(kind, [row for row in rows if row["kind"] == kind], KINDS[kind].linear))
+        for kind in given.kinds.split(","):
+            if told := at_once(kind, [row for row in rows if row["kind"] == kind]):
+                print(f"\n{told}")
     used = sum(row["seconds"] for row in rows)
     print(f"\nAll but the numbers and questions in percent. {used:.0f} s of processor time,", end=" ")
     print(f"{time.perf_counter() - begin:.0f} s; tradeoff {tradeoff.__version__}.")

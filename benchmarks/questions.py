@@ -11,9 +11,9 @@ Random catalogues are points in a cube and in a shell, by turns, reduced to thos
 catalogues lie on a sphere; correlated ones have a Gaussian copula. Gains are scaled to at most 1 and the hidden weights
 (Dirichlet) to a best worth of 1, so that eps is relative to it. All strategies meet the same people in the same run.
 The certified strategies' certificates are checked after every answer, those of all strategies that ask menus too, and the
-others' at the end. A question is a round: one screen, whether of two alternatives or of four.
+others' at the end. A question is a round: one screen, of two options or of four.
 
-The floor is the base-2 logarithm of how many alternatives must be told apart: the size of a greedy cover of 2,000 random
+The floor is the base-2 logarithm of how many options must be told apart: the size of a greedy cover of 2,000 random
 people such that everybody is within half the target of their best. It is an estimate, no strict bound: half the target
 asks for a little more than is needed, and "about equal" is an answer too, so that a question can tell more than one bit.
 The exit code is 0 whether or not the targets are met: the verdicts say which are not.
@@ -42,12 +42,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from scipy import special
 
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Reference, examples, load
-from tradeoff.menus import QUESTIONS as QUESTION_KINDS
-from tradeoff.menus import Statement
+from tradeoff import MDP, Catalogue, Interview, LinearRespondent, Reference, examples, load
+from tradeoff.evidence import QUESTIONS as QUESTION_KINDS
 from tradeoff.model import Matrix, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.choosing import cover
+from tradeoff.strategies.acquisition import set_cover
 
 TARGET = 0.01
 TOLERANCE = 1e-9  # a certificate exceeded by less than this is the rounding of a sum
@@ -77,15 +76,19 @@ WITH_ERRORS = {0.05: (13.0, 0.001), 0.1: (15.0, 0.005)}
 
 # What the reasons for stopping are called in the table, by words that occur in them.
 REASONS = {
-    "certified:": "certified",
-    "likely within": "likely",
+    "proved to be": "proved",
+    "very likely within": "very likely",
+    "probably within": "probably",
     "notice": "unnoticeable",
     "contradict": "contradiction",
-    "no question is left": "no question left",
+    "nothing new left": "no question left",
     "no answer could prove": "slack",
+    "preferred it": "confirmed",
+    "not sure": "not sure",
+    "no one set of weights": "no fit",
+    "not enough": "too many",
     "everything this strategy": "all asked",
     "about equal to you": "all equal",
-    "not enough": "too many",
 }
 
 
@@ -164,7 +167,7 @@ def decision_process(k: int, number: int) -> tuple[MDP, Vector]:
 
 
 def person(problem: Problem, number: int) -> Vector:
-    """Return random weights to which the best alternative of the problem is worth 1."""
+    """Return random weights to which the best option of the problem is worth 1."""
     weights = np.random.default_rng([number, 9]).dirichlet(np.ones(len(problem.objectives)))
     (best,) = problem.best(weights[None, :])
     result: Vector = weights / float(weights @ best.value)
@@ -184,12 +187,12 @@ def instance(row: Row, number: int) -> tuple[Problem, Vector]:
 
 
 def floor(problem: Problem, target: float = TARGET) -> float:
-    """Return the bits that it takes to say which alternative is good enough for a person."""
+    """Return the bits that it takes to say which option is good enough for a person."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet(np.ones(len(problem.objectives)), PEOPLE)
     values = np.unique(np.array([a.value for a in problem.best(people)]), axis=0)
     worth = people @ values.T
-    labels = cover(worth >= (1 - target / 2) * worth.max(axis=1, keepdims=True) - 1e-12)
+    labels = set_cover(worth >= (1 - target / 2) * worth.max(axis=1, keepdims=True) - 1e-12)
     return float(np.log2(labels.max() + 1))
 
 
@@ -204,7 +207,7 @@ def ask(row: Row, number: int, strategy: str, problem: Problem, weights: Vector,
     def regret(value: Vector) -> float:
         return 1.0 - float(weights @ value) / most
 
-    user = LinearUser(weights, row.eps * most, row.error_rate, seed=1000 * number + row.k)
+    user = LinearRespondent(weights, row.eps * most, row.error_rate, seed=1000 * number + row.k)
     name, options = STRATEGIES[strategy]
     if name in SEEDED:
         options = {"target": TARGET, "seed": number, **options}
@@ -215,16 +218,16 @@ def ask(row: Row, number: int, strategy: str, problem: Problem, weights: Vector,
         if name == "certified" or (options.get("questions") and not row.error_rate):
             bound = (now := interview.recommendation).regret_bound
             checked += bound is not None
-            exceeded += bound is not None and regret(now.alternative.value) > bound + TOLERANCE
+            exceeded += bound is not None and regret(now.option.value) > bound + TOLERANCE
         interview.tell(user(question))
     found = interview.recommendation
-    true = regret(found.alternative.value)
+    true = regret(found.option.value)
     bound = found.regret_bound
-    honest = LinearUser(weights, row.eps * most)
+    honest = LinearRespondent(weights, row.eps * most)
     wrong = {
-        i
-        for i, (_, question, answer) in enumerate(interview.answers, 1)
-        if not isinstance(question, Statement) and answer != honest(question)
+        answer.number
+        for answer in interview.answers
+        if answer.asked is not None and answer.reply != honest(answer.asked)
     }
     return {
         "row": row.name,

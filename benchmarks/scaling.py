@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from serve import crowd, field_trip, random_successors, served
 
-from tradeoff import MDP, Interview, LinearUser, cover
+from tradeoff import MDP, Interview, LinearRespondent, cover
 from tradeoff.problem import Problem
 
 FULL = 0.5  # the share of a core's time that may be used
@@ -69,7 +69,7 @@ def measured(problem: MDP, people: int, warming: float, seconds: float) -> Serve
         begin = processor_seconds()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            with served(problem, f"sqlite:///{folder / 'study.db'}", 1, "careful", folder) as address:
+            with served(problem, f"sqlite:///{folder / 'study.db'}", "careful", folder) as address:
                 found = asyncio.run(crowd(address, problem, people, 1.0, 0.0, length))
             size = sum(file.stat().st_size for file in folder.glob("study.db*"))
         if found.errors:
@@ -86,7 +86,7 @@ def asked_alone(problem: Problem, people: int) -> tuple[float, float]:
     questions, begin = 0, time.process_time()
     for number in range(people):
         weights = np.random.default_rng(1000 + number).dirichlet(np.ones(len(problem.objectives)))
-        person, interview = LinearUser.scaled(problem, weights, precision=0.01), Interview(problem)
+        person, interview = LinearRespondent.scaled(problem, weights, precision=0.01), Interview(problem)
         while question := interview.ask():
             interview.tell(person(question))
             questions += 1
@@ -107,14 +107,16 @@ def solve_seconds(states: int, count: int) -> float:
 def main() -> None:
     """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--participants", type=float, default=1e7)
-    parser.add_argument("--days", type=float, default=30.0, help="how long the study lasts")
+    parser.add_argument("--participants", type=float, default=1e7, metavar="N", help="of the study (default 1e7)")
+    parser.add_argument("--days", type=float, default=30.0, help="how long the study lasts (default 30)")
     parser.add_argument(
-        "--peak", type=float, default=4.0, help="answers at the busiest time, as a multiple of the average"
+        "--peak", type=float, default=4.0, help="answers at the busiest time, as a multiple of the average (default 4)"
     )
-    parser.add_argument("--people", type=int, default=40, help="simulated people at once, for measuring")
-    parser.add_argument("--warming", type=float, default=30.0, help="seconds for which a crowd is not measured")
-    parser.add_argument("--seconds", type=float, default=25.0, help="how long each crowd is measured")
+    parser.add_argument("--people", type=int, default=40, help="simulated people at once, for measuring (default 40)")
+    parser.add_argument(
+        "--warming", type=float, default=30.0, help="seconds for which a crowd is not measured (default 30)"
+    )
+    parser.add_argument("--seconds", type=float, default=25.0, help="how long each crowd is measured (default 25)")
     given = parser.parse_args()
     out = Console(width=120)
 

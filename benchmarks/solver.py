@@ -6,10 +6,9 @@
     python benchmarks/solver.py --json out.json    the figures as well, for programs
 
 All candidates run in one process, one after the other within each round, so that a slow minute of the machine hits
-them alike; a figure is the median over rounds. What a solver prepares once per model is not counted, for us or for
-them. The memory ceiling is the time of a step's memory accesses without its arithmetic: streams at the speed of a
-triad as large as the layer, plus the random reads of values. The exit code is 0 whether or not the targets are met:
-the table says which are not.
+them alike; a figure is the median over rounds. What a peer prepares once per model is not counted. The memory ceiling
+is the time of a step's memory accesses without its arithmetic: streams at the speed of a triad as large as the layer,
+plus the random reads of values. The exit code is 0 whether or not the targets are met: the table says which are not.
 """
 
 from __future__ import annotations
@@ -55,18 +54,11 @@ BATCH = 16
 HORIZON = 50
 
 
-def prepare(layer: Layer) -> bellman.Arrangement | None:
-    """Return what the product prepares once for a model."""
-    return bellman.arrange(*layer[:4])
-
-
-def solve(
-    layer: Layer, weights: Array, steps: int, threads: int = 1, prepared: bellman.Arrangement | None = None
-) -> tuple[Array, Array]:
+def solve(layer: Layer, weights: Array, steps: int, threads: int = 1) -> tuple[Array, Array]:
     """Return the optimal values [S, B] at the first step and the policy [steps, S, B]: the product under test."""
     shape = (layer.states, len(weights))
     values, policy = np.zeros(shape), np.empty((steps, *shape), np.uint8)
-    bellman.backward(*layer, weights, values, policy, threads=threads, arranged=prepared)
+    bellman.backward(*layer, weights, values, policy, threads=threads)
     return values, policy
 
 
@@ -204,10 +196,8 @@ def measure(states: int, ragged: bool, rounds: int, tick: Callable[[str], None])
     weights = np.random.default_rng(1).random((2 * BATCH, OBJECTIVES))
     batch, first = weights[:BATCH], weights[0]
 
-    prepared = prepare(layer)
-
     def ours(count: int, threads: int = 1) -> Run:
-        return lambda: solve(layer, weights[:count], steps, threads, prepared)[0]
+        return lambda: solve(layer, weights[:count], steps, threads)[0]
 
     runs: dict[str, Run] = {"tradeoff": ours(1), f"tradeoff x{BATCH}": ours(BATCH)}
     missing = []

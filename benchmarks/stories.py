@@ -29,7 +29,7 @@ from scipy.optimize import linprog
 from scipy.stats import wasserstein_distance
 
 from tradeoff import MDP, load, represent
-from tradeoff.model import Alternative, Matrix, Vector
+from tradeoff.model import Matrix, Option, Vector
 
 ROLLOUTS, PLANS, VERTICES = 4_000, 30, 1_000
 TARGETS = {"commute": 50.0, "vacuum": 50.0, "random, S = 100,000": 500.0}  # CPU milliseconds
@@ -57,7 +57,7 @@ def distance(truth: Matrix, points: Matrix, weights: Vector) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
-def best_vertex(mdp: MDP, best: Alternative, truth: Matrix) -> float:
+def best_vertex(mdp: MDP, best: Option, truth: Matrix) -> float:
     """Return the least distance of 1,000 random vertices over 300 rollouts and the stories of C4."""
     shown = mdp.show(best, method="expand")
     drawn = mdp.rollout(best.plan, rng=2, n=300).outcomes

@@ -8,9 +8,9 @@ for byte the same every time. The numbers are invented; the stories around them 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import random
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -373,4 +373,6 @@ def main(folder: Path = EXAMPLES) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("folder", nargs="?", type=Path, default=EXAMPLES, help="where to write the tables")
+    main(reader.parse_args().folder)

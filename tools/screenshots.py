@@ -7,11 +7,12 @@ the terminal at 80 columns and 24 rows; and, unless problems are named, the admi
 (``pip install '.[test]'``), tmux, and Chromium (Debian: ``apt-get install chromium tmux``); another browser is named by
 the variable CHROMIUM. Nothing leaves this machine.
 
-Links are drawn by chance, and with them which alternative stands on the left: pictures differ from run to run in that.
+Links are drawn by chance, and with them which option stands on the left: pictures differ from run to run in that.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import shlex
 import subprocess
@@ -40,7 +41,6 @@ SCREENS = {"page": (1280, 900), "phone": (390, 844)}  # pixels; what is further 
 COLUMNS, ROWS = 80, 24  # of a terminal
 COLOURS = 64  # of a picture: there are few, and most of the bytes are saved
 LARGEST = 100_000  # bytes of a picture
-SIDES = ("first", "second")
 TOWN = ["--objectives", "length:min,travel_time:min,climb:min", "--with", "origin=A1", "--with", "destination=E5"]
 PROBLEMS = {
     "commute": (["commute"], "time=3,money=2,comfort=1,late=2,danger=0.5"),
@@ -49,32 +49,32 @@ PROBLEMS = {
     "coffee": (["coffee"], "body=1,aroma=3,crema=1,sweetness=2,price=2"),
     "town": ([str(DATA / "town.graphml"), *TOWN], "length=1,travel_time=3,climb=2"),
 }
-WITH_STRENGTHS = ("commute",)  # on the page: people may also say by how much
 ANSWERS = 2  # before the question that is shown
 
 State = dict[str, Any]
-Person = Callable[[State], dict[str, Any]]  # what they send in reply to a question
+Person = Callable[[State], State | str]  # what they send in reply to a question
 
 
 def values(weights: list[float]) -> Person:
-    """Return somebody who answers by the worth of the gains, and cannot tell small differences apart."""
+    """Return a respondent who answers by the worth of the gains, and does not notice small differences."""
 
-    def worth(alternative: State) -> float:
-        return float(sum(w * g for w, g in zip(weights, alternative["gains"], strict=True)))
+    def worth(option: State) -> float:
+        return float(sum(w * g for w, g in zip(weights, option["gains"], strict=True)))
 
-    def answer(question: State) -> dict[str, Any]:
-        if "alternatives" in question:
-            order = sorted(range(len(question["alternatives"])), key=lambda i: worth(question["alternatives"][i]))
-            return {"best": order[-1] + 1, "worst": order[0] + 1}
-        first, second = (worth(question[side]) for side in SIDES)
-        return {"answer": "same" if abs(first - second) <= 0.02 else "first" if first > second else "second"}
+    def reply(question: State) -> State | str:
+        worths = [worth(option) for option in question["options"]]
+        order = sorted(range(len(worths)), key=worths.__getitem__)
+        if worths[order[-1]] - worths[order[0]] <= 0.02:
+            return "equal"
+        worst = {"worst": order[0] + 1} if question["asks"] == "best-worst" else {}
+        return {"best": order[-1] + 1, **worst}
 
-    return answer
+    return reply
 
 
-def careless(question: State) -> dict[str, Any]:
+def careless(question: State) -> State | str:
     """Answer without looking: always the same places of the screen."""
-    return {"best": 1, "worst": 2} if "alternatives" in question else {"answer": question["left"]}
+    return {"best": 1, "worst": 2} if question["asks"] == "best-worst" else {"best": 1}
 
 
 def interviewed(server: Server, person: Person, most: int | None = None, token: str = "") -> str:
@@ -86,8 +86,8 @@ def interviewed(server: Server, person: Person, most: int | None = None, token: 
         else:
             state = client.get(f"/api/interviews/{token}/question").raise_for_status().json()
         while not state["finished"] and (most is None or state["answered"] < most):
-            said = {"turn": state["turn"], **person(state["question"])}
-            state = client.post(f"/api/interviews/{token}/answers", json=said).raise_for_status().json()
+            sent = {"turn": state["turn"], "reply": person(state["question"])}
+            state = client.post(f"/api/interviews/{token}/answers", json=sent).raise_for_status().json()
     return token
 
 
@@ -115,7 +115,6 @@ def pages(browser: Browser, folder: Path, work: Path, name: str) -> None:
     """Take the pictures of a question and a result in the browser."""
     words, weights = PROBLEMS[name]
     person = values([float(part.partition("=")[2]) for part in weights.split(",")])
-    words = [*words, "--strengths"] if name in WITH_STRENGTHS else words
     with Server(work, "serve", *words, "--store", f"sqlite:///{work / name}.db") as server:
         token = interviewed(server, person, most=ANSWERS)
         for screen, size in SCREENS.items():
@@ -196,14 +195,19 @@ def overview(browser: Browser, folder: Path, work: Path) -> None:
 
 def main() -> None:
     """Take all pictures."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
-    folder.mkdir(parents=True, exist_ok=True)
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("folder", nargs="?", type=Path, default=PICTURES, help="where to write the pictures")
+    reader.add_argument("problems", nargs="*", metavar="problem", help=f"some of {', '.join(PROBLEMS)}; by default all")
+    given = reader.parse_args()
+    if unknown := set(given.problems) - set(PROBLEMS):
+        reader.error(f"there is no problem {min(unknown)!r}; there are {', '.join(PROBLEMS)}")
+    given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, chromium() as browser:
-        for name in sys.argv[2:] or PROBLEMS:
-            pages(browser, folder, Path(work), name)
-            terminals(browser, folder, Path(work), name)
-        if not sys.argv[2:]:
-            overview(browser, folder, Path(work))
+        for name in given.problems or PROBLEMS:
+            pages(browser, given.folder, Path(work), name)
+            terminals(browser, given.folder, Path(work), name)
+        if not given.problems:
+            overview(browser, given.folder, Path(work))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Let people answer for a long time, kill the server on the way, and check that nothing acknowledged is lost.
+"""Let people answer for a long time, kill the server now and then, and check that nothing acknowledged is lost.
 
-A real server runs in a process of its own. People begin, think, answer, skip and take back through the JSON API; whoever
-has finished is followed by someone new. Every acknowledged action is written down here, and looked for in the database at
-the end: at its turn, with the same content.
+A real server runs in a separate process. Participants begin, think, answer, skip and undo through the JSON API; each one
+who finishes is followed by a new one. This program notes every acknowledged action, and looks for it in the database at the
+end: at its turn, with the same content.
 
     python tools/soak.py --minutes 30                     20 people who think for a second, SQLite
     python tools/soak.py --kills 60 --clients 8           kill -9 sixty times under 8 people who do not pause
-    python tools/soak.py --kills 20 --store postgresql    the same with two workers on PostgreSQL
+    python tools/soak.py --kills 20 --store postgresql    the same on PostgreSQL
 
-The last line is a summary. The exit code is 1 if an acknowledged action is lost, if one is kept twice or changed, or if
+The last line is a summary. The exit code is 1 if an acknowledged action is lost, if one is stored twice or changed, or if
 the database is damaged; otherwise 0. Replies that report an error are counted and named, but do not fail the run.
 """
 
@@ -37,21 +37,19 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tradeoff.log import ACTIONS
 from tradeoff.stores import open_store
 
 TOOL = Path(sys.executable).parent / "tradeoff"
-# The events of one action each: the n-th of them in a log belongs to turn n.
-ACTIONS = ("answer", "skip", "retraction", "check-answer", "check-retraction")
-ANSWERS = ("first", "first", "second", "second", "same", "skip")
 RESTART = 0.2  # seconds until a client tries again
-UNDO = 0.05  # share of answers that are taken back
+UNDO, EQUAL, SKIP = 0.05, 0.15, 0.15  # shares of actions that undo an answer, and of replies that are a word
 
 
 @dataclass(eq=False)
 class Tally:
     """What the server has acknowledged, and what else happened."""
 
-    actions: dict[str, dict[int, str]] = field(default_factory=dict)  # by interview and turn: the answer, or "undo"
+    actions: dict[str, dict[int, Any]] = field(default_factory=dict)  # by interview and turn: the reply, or "undo"
     finished: int = 0
     interrupted: int = 0  # requests that were sent and got no reply
     statuses: Counter[int] = field(default_factory=Counter)  # replies that report an error
@@ -137,6 +135,14 @@ class Person:
         data: dict[str, Any] = done.json()
         return data
 
+    def reply(self, question: dict[str, Any]) -> str | dict[str, int]:
+        """Return any reply to a question."""
+        word = self.rng.random()
+        if word < EQUAL + SKIP:
+            return "equal" if word < EQUAL else "skip"
+        best, worst = self.rng.sample(range(1, len(question["options"]) + 1), 2)
+        return {"best": best, "worst": worst} if question["asks"] == "best-worst" else {"best": best}
+
     async def take_part(self) -> None:
         """Begin, and answer until nothing is left to ask."""
         while (state := await self.request("POST", "/api/interviews")) is None:
@@ -147,12 +153,12 @@ class Person:
             if self.think:
                 await asyncio.sleep(self.think * self.rng.uniform(0.5, 1.5))
             turn, answered = int(state["turn"]), int(state["answered"])
-            said = "undo" if answered and self.rng.random() < UNDO else self.rng.choice(ANSWERS)
+            said = "undo" if answered and self.rng.random() < UNDO else self.reply(state["question"])
             begun = time.perf_counter()
             if said == "undo":
                 found = await self.request("POST", f"{here}/undo", {"turn": turn})
             else:
-                found = await self.request("POST", f"{here}/answers", {"turn": turn, "answer": said})
+                found = await self.request("POST", f"{here}/answers", {"turn": turn, "reply": said})
             if found is not None:
                 acknowledged[turn] = said
                 self.tally.waits.append(time.perf_counter() - begun)
@@ -207,9 +213,19 @@ async def run(server: Served, given: argparse.Namespace, tally: Tally) -> None:
     tally.memory.append(((time.monotonic() - begun) / 60, server.memory()))
 
 
-def _said(event: dict[str, Any]) -> str:
-    """Return what was sent for an action: an answer, "skip" or "undo"."""
-    return "undo" if event["event"].endswith("retraction") else str(event.get("answer", "skip"))
+def actions_of(events: list[dict[str, Any]]) -> list[Any]:
+    """Return what was sent for each action in a log, "undo" or a reply: the n-th belongs to turn n."""
+    found: list[Any] = []
+    orders: dict[str | None, list[int]] = {}  # of the last question and of each attention check
+    for event in events:
+        if event["event"] == "question":
+            orders[event.get("check")] = event["order"]
+        elif event["event"] in ACTIONS:
+            places = {name: event[name] for name in ("best", "worst") if name in event}
+            order = orders.get(event.get("check"), [])
+            named = {name: order.index(position) + 1 for name, position in places.items()}
+            found.append("undo" if event["event"] == "undo" else named or event["reply"])
+    return found
 
 
 def check(store: str, tally: Tally, clients: int) -> tuple[int, int, list[str]]:
@@ -224,17 +240,17 @@ def check(store: str, tally: Tally, clients: int) -> tuple[int, int, list[str]]:
             lost += len(acknowledged)
             wrong.append(f"an interview with {len(acknowledged)} acknowledged actions is missing or damaged: {events}")
             continue
-        actions = [_said(event) for event in events if event["event"] in ACTIONS]
+        actions = actions_of(events)
         kept += len(actions)
         for turn, said in acknowledged.items():
             found = actions[turn - 1] if turn <= len(actions) else "nothing"
             if found != said:
                 lost += 1
-                wrong.append(f"turn {turn} was acknowledged as {said}, kept is {found}")
+                wrong.append(f"turn {turn} was acknowledged as {said}, stored is {found}")
     missing = clients + tally.interrupted + sum(tally.statuses.values())  # each client may have stopped in a request
     if kept - tally.acknowledged + lost > missing:
         wrong.append(
-            f"{kept - tally.acknowledged} actions are kept without a reply, and only {missing} replies are missing"
+            f"{kept - tally.acknowledged} actions are stored without a reply, and only {missing} replies are missing"
         )
     if store.startswith("sqlite:///"):
         with contextlib.closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
@@ -273,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--clients", type=int, help="people at a time (default 20, with --kills 8)")
     parser.add_argument("--think", type=float, help="seconds to think, on average (default 1, with --kills 0)")
     parser.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--workers", type=int, help="processes (default 1 for SQLite, 2 for PostgreSQL)")
+    parser.add_argument("--workers", type=int, help="processes that compute questions, as of tradeoff serve")
     parser.add_argument("--strategy", default="careful")
     parser.add_argument("--checks", action="store_true", help="with attention checks")
     parser.add_argument("--report", type=float, default=60.0, help="seconds between lines of progress (default 60)")
@@ -282,23 +298,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.minutes = given.minutes or (0.0 if given.kills else 30.0)
     given.clients = given.clients or (8 if given.kills else 20)
     given.think = (0.0 if given.kills else 1.0) if given.think is None else given.think
-    workers = given.workers or (2 if given.store == "postgresql" else 1)
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="tradeoff-soak-") as name, database(given.store, Path(name)) as store:
         create = [str(TOOL), "study", "create", "soak", given.problem, "--strategy", given.strategy, "--store", store]
         create += [] if given.checks else ["--no-checks"]
         subprocess.run(create, cwd=name, check=True, capture_output=True, env=os.environ)
-        words = [
-            "study",
-            "serve",
-            "soak",
-            "--store",
-            store,
-            "--workers",
-            str(workers),
-            "--visitor-limit",
-            "begins-total=0",
-        ]
+        words = ["study", "serve", "soak", "--store", store, "--visitor-limit", "begins-total=0"]
+        words += [] if given.workers is None else ["--workers", str(given.workers)]
         server = Served(Path(name), words)
         try:
             asyncio.run(run(server, given, tally))
@@ -311,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     last = tally.memory[-1][0]
     waits = sorted(tally.waits) or [0.0]
     print(f"{len(tally.actions):,} people, {tally.finished:,} finished, {tally.kills} kills in {last:.1f} minutes on "
-          f"{given.store}: {tally.acknowledged:,} acknowledged, {kept:,} kept, {lost} lost; "
+          f"{given.store}: {tally.acknowledged:,} acknowledged, {kept:,} stored, {lost} lost; "
           f"{tally.interrupted} interrupted, errors {dict(tally.statuses) or 'none'}, {len(complaints)} complaints; "
           f"answer p50 {1e3 * waits[len(waits) // 2]:.0f} ms, p95 {1e3 * waits[int(0.95 * len(waits))]:.0f} ms; "
           f"memory {at(tally.memory, 0)} / {at(tally.memory, last / 2)} / {at(tally.memory, last)} MB "

@@ -1,10 +1,10 @@
-"""The consistent cone's rays kept up to date, side by side with Qhull from scratch (scipy's HalfspaceIntersection).
+"""The cone's extreme rays, updated after every answer, beside Qhull from scratch (scipy's HalfspaceIntersection).
 
-    python benchmarks/polytope.py [--quick] [--interviews N]
+    python benchmarks/cone.py [--quick] [--interviews N]
 
-Simulated interviews: a random catalogue of 500, hidden weights, questions between optima of people who
-are still possible. After every answer both list the rays, one after the other; Qhull is given a point inside for
-nothing. CPU time on one thread, means over the cuts of all interviews: trust the ratio.
+Simulated interviews: a random catalogue of 500, hidden weights, questions between optima of respondents who
+are still possible. After every answer both compute the rays, one after the other; the time to find Qhull's interior point
+is not counted. CPU time on one thread, means over the cuts of all interviews: trust the ratio.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import HalfspaceIntersection
 
-from tradeoff.strategies.polytope import Cone, half_spaces
-
-Matrix = NDArray[np.float64]
+from tradeoff.evidence import Answer, half_spaces
+from tradeoff.model import Matrix, Option, Question
+from tradeoff.simulation.respondents import LinearRespondent
+from tradeoff.strategies.cone import Cone
 
 CATALOGUE = 500
 PRECISION = 0.01  # relative to the best value
@@ -48,7 +48,7 @@ def interview(d: int, seed: int, most: int) -> Iterator[tuple[Cone, Matrix]]:
     rng = np.random.default_rng([d, seed])
     values = rng.random((CATALOGUE, d))
     w = rng.dirichlet(np.ones(d))
-    e = PRECISION * float((values @ w).max())
+    respondent = LinearRespondent(w, PRECISION * float((values @ w).max()))
     cone = Cone.orthant(d)
     for label in range(most):
         rays = cone.rays
@@ -56,8 +56,8 @@ def interview(d: int, seed: int, most: int) -> Iterator[tuple[Cone, Matrix]]:
         first, second = np.argmax(people[:, :d] @ values.T, axis=1)
         if first == second:
             continue
-        gain = float(w @ (values[first] - values[second]))
-        rows = half_spaces(values[first] - values[second], 1 if gain > e else -1 if gain < -e else 0)
+        question = Question((Option(values[first]), Option(values[second])))
+        rows = half_spaces(*Answer(question, respondent(question)).certain_terms())
         yield cone, rows
         cone = cone.add(rows, label)
 
@@ -69,12 +69,12 @@ def main() -> None:
     options = parser.parse_args()
     print("  m  cuts    rays    most   ms/cut     most  Qhull ms     most   ratio")
     for m in range(4, 9 if options.quick else 12):
-        ours, theirs, counts = [], [], []
+        ours, theirs, counts = list[float](), list[float](), list[int]()
         for seed in range(options.interviews):
             print(f"m = {m}, interview {seed + 1} of {options.interviews}", end="\r", file=sys.stderr, flush=True)
             for cone, rows in interview(m - 1, seed, most=4 * m):
                 begin = time.process_time()
-                cut = cone.add(rows, "next")
+                cut = cone.add(rows, len(ours))
                 rays = cut.rays
                 ours.append(time.process_time() - begin)
                 begin = time.process_time()
