@@ -3,6 +3,7 @@ import random
 import uuid
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -39,6 +40,31 @@ NOT_RUN = {
     "cluster": "Ray is not installed" if find_spec("ray") is None else "",
 }
 collect_ignore = [folder for folder, reason in NOT_RUN.items() if reason]
+
+
+# Tests that are not of the first tier, by folder or file. The first tier is what `python -m pytest` runs.
+TIERS = {
+    "system": (
+        "web", "apps/test_serve.py", "apps/test_study.py", "apps/test_ask_on_a_terminal.py", "apps/test_simulate.py",
+        "apps/test_compile.py", "studies/test_kill.py", "studies/test_compute.py", "stores/test_one_writer.py",
+        "stores/test_interrupted.py", "stores/test_sql.py", "stores/test_conformance.py", "docs/test_snippets.py",
+        "simulation/test_run.py",
+        "sources/test_checkers.py", "sources/test_environments.py", "sources/test_environment_budgets.py",
+        "sources/test_budgets.py", "sources/test_fuzz.py", "sources/test_hostile.py", "card", "cluster",
+    ),
+    "calibration": ("calibration", "laws/test_law_9_people.py", "golden/interviews"),
+    "soak": ("web/test_soak.py",),
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that is not of the first tier; the last entry that matches counts."""
+    here = Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+        tiers = [tier for tier, parts in TIERS.items() if any(place == p or place.startswith(f"{p}/") for p in parts)]
+        if tiers:
+            item.add_marker(tiers[-1])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

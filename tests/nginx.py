@@ -18,8 +18,8 @@ PROGRAM = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", "")
 AWAY = 1  # seconds for which nginx does not ask a server that was gone, as a whole number; the page has more
 
 
-def documented(servers: list[int], port: int) -> str:
-    """Return the configuration of the page, for servers at these ports of this machine, and without encryption."""
+def documented(home: Path, servers: list[int], port: int) -> str:
+    """Return the configuration of the page, for servers at these ports, without encryption, and with its logs in ``home``."""
     found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     text, here = found.group(1), iter(servers)
@@ -29,6 +29,8 @@ def documented(servers: list[int], port: int) -> str:
     assert count == len(servers)
     text, count = re.subn(r"listen 443 ssl;|ssl_certificate\S* .*;", "", text)
     assert count == 3
+    text, count = re.subn(r"/var/log/nginx/", f"{home}/", text)
+    assert count == 2
     return text.replace(f"server_name {SITE};", f"listen 127.0.0.1:{port};\n    server_name {SITE};")
 
 
@@ -42,7 +44,7 @@ def started(home: Path, servers: list[int]) -> tuple[processes.Child, str]:
     settings = home / "nginx.conf"
     settings.write_text(  # one process: several would change their environment, and lose the mark of the tests
         f"daemon off;\nmaster_process off;\npid {home}/pid;\nerror_log {home}/errors.txt info;\nevents {{}}\n"
-        f"http {{\naccess_log off;\n{folders}{documented(servers, port)}}}\n",
+        f"http {{\naccess_log {home}/requests.txt;\n{folders}{documented(home, servers, port)}}}\n",
         encoding="utf-8",
     )
     with (home / "output.txt").open("wb") as out:

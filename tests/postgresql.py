@@ -13,6 +13,7 @@ from pathlib import Path
 from tests import processes
 
 USER = "postgres"
+GUARDED = "guarded"  # the only user who needs a password
 
 
 def programs() -> Path | None:
@@ -39,6 +40,8 @@ class Cluster:
         self.port = processes.reserved_port()  # also while it is stopped
         self.address = f"postgresql://{USER}@127.0.0.1:{self.port}"
         self._call("initdb", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        access = home / "data" / "pg_hba.conf"
+        access.write_text(f"host all {GUARDED} all scram-sha-256\n{access.read_text()}")
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.home}"

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies.people import KINDS, person, random_catalogue, run
-from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearUser, LogError, Recommendation, load
+from tradeoff import ArgumentError, Catalogue, Interview, LinearRespondent, LogError, Recommendation, Reply, load
 from tradeoff.interview import read_log
+from tradeoff.log import write_log
+from tradeoff.model import FIRST, SECOND
 from tradeoff.problem import Problem
 from tradeoff.strategies import Strategy, paper
 
@@ -27,7 +29,7 @@ SETTINGS = [
 
 def same(a: Recommendation, b: Recommendation) -> bool:
     return (
-        a.alternative.value.tobytes() == b.alternative.value.tobytes()
+        a.option.value.tobytes() == b.option.value.tobytes()
         and a.weights.tobytes() == b.weights.tobytes()
         and (a.questions, a.reason, a.complete, a.regret_bound) == (b.questions, b.reason, b.complete, b.regret_bound)
     )
@@ -36,6 +38,11 @@ def same(a: Recommendation, b: Recommendation) -> bool:
 def through_text(log) -> list[dict]:
     """Return the log as it comes back from a file."""
     return read_log("".join(json.dumps(event) + "\n" for event in log))
+
+
+def other_than(reply: Reply) -> Reply:
+    """Return another reply to a pair: the opposite one, or the first option if none was preferred."""
+    return SECOND if reply == FIRST else FIRST
 
 
 @given(seeds, st.integers(2, 5), st.sampled_from(KINDS), st.sampled_from(SETTINGS), st.floats(0, 0.2))
@@ -72,7 +79,7 @@ def test_undo_is_as_if_it_had_never_been_said(seed: int, settings: dict, back: i
         answer = user(plain.ask())
         plain.tell(answer)
         assert edited.ask() is not None
-        edited.tell(answer.swapped if answer is not Answer.SAME else Answer.FIRST)
+        edited.tell(other_than(answer))
         edited.ask()
         edited.undo()
         edited.ask()
@@ -84,7 +91,7 @@ def test_undo_is_as_if_it_had_never_been_said(seed: int, settings: dict, back: i
     assert same(again.recommendation, edited.recommendation)
 
 
-def test_any_answer_can_be_taken_back() -> None:
+def test_any_answer_can_be_undone() -> None:
     problem = load("coffee")
     user = person(np.random.default_rng(0), problem, 0.01)
     interview = Interview(problem, "paper")
@@ -92,13 +99,13 @@ def test_any_answer_can_be_taken_back() -> None:
         interview.tell(user(interview.ask()))
     second = interview.answers[1]
     interview.undo(2)
-    assert 2 not in [number for number, _, _ in interview.answers]
+    assert 2 not in [answer.number for answer in interview.answers]
     question = interview.ask()
-    assert question.key == second[1].key  # it is asked again, and the later answers are still there
-    interview.tell(second[2])
+    assert question.key == second.question.key  # it is asked again, and the later answers are still there
+    interview.tell(second.reply)
     assert len(interview.answers) == 12
     resumed = Interview.resume(problem, through_text(interview.log))
-    assert [n for n, _, _ in resumed.answers] == [n for n, _, _ in interview.answers]
+    assert [answer.number for answer in resumed.answers] == [answer.number for answer in interview.answers]
 
 
 def test_nonsense_changes_nothing() -> None:
@@ -107,11 +114,11 @@ def test_nonsense_changes_nothing() -> None:
         interview.tell("first")
     question = interview.ask()
     before = interview.log
-    for nonsense in ("maybe", "", None, 3, "FIRST", ["first"]):
-        with pytest.raises(ArgumentError, match="is not an answer"):
+    for nonsense in ("maybe", "", None, 3, -1, 0.5, True, "FIRST", "same", ["first"], Reply(0, 1), Reply(word="none")):
+        with pytest.raises(ArgumentError, match=r"2 options|none of these"):
             interview.tell(nonsense)
     assert interview.log == before and interview.ask() is question
-    with pytest.raises(ArgumentError, match="no answer to take back"):
+    with pytest.raises(ArgumentError, match="no answer to undo"):
         interview.undo()
     with pytest.raises(ArgumentError, match="no answer number 9"):
         interview.undo(9)
@@ -122,7 +129,39 @@ def test_nonsense_changes_nothing() -> None:
         finished.tell("first")
 
 
-def test_a_skipped_question_can_be_taken_back_and_resumed() -> None:
+def test_wrong_arguments_are_explained(tmp_path) -> None:
+    with pytest.raises(ArgumentError, match=r"load it first: tradeoff.load\('commute'\)"):
+        Interview("commute")  # type: ignore[arg-type]
+    coffee = load("coffee")
+    for target in ("abc", "0.01", 0, 2):
+        with pytest.raises(ArgumentError, match="target"):
+            Interview(coffee, target=target)
+    for settings in ({}, {"questions": "best-worst-4"}):
+        with pytest.raises(ArgumentError, match="2 and 5"):
+            LinearRespondent([1, 2])(Interview(coffee, **settings).ask())
+    with pytest.raises(ArgumentError, match="3 to undo; the numbers of the answers are: none"):
+        Interview(coffee).undo(3)
+
+
+def test_a_log_file_is_resumed_by_its_path(tmp_path) -> None:
+    coffee, path = load("coffee"), tmp_path / "ann.jsonl"
+    interview = Interview(coffee)
+    interview.ask()
+    interview.tell("first")
+    path.write_text(write_log(interview.log))
+    for log in (path, str(path)):
+        assert Interview.resume(coffee, log).log == interview.log
+    assert "coffee" in repr(interview) and "1 answer>" in repr(interview)
+    found = interview.recommendation
+    assert found.option.plan.name in repr(found)
+    with pytest.raises(LogError, match=r"none\.jsonl.*No such file"):
+        Interview.resume(coffee, tmp_path / "none.jsonl")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(LogError, match=r"ann\.jsonl.*not text"):
+        Interview.resume(coffee, path)
+
+
+def test_a_skipped_question_can_be_undone_and_resumed() -> None:
     problem = load("commute")
     interview = Interview(problem, "paper", basis="spanner")
     first = interview.ask()
@@ -153,8 +192,8 @@ def test_recommendations_get_better_on_the_way() -> None:
     for _ in range(20):
         user = person(rng, problem, 0.001)
         interview = Interview(problem, "paper")
-        start.append(user.worth(interview.recommendation.alternative.value))
-        end.append(user.worth(run(interview, user).alternative.value))
+        start.append(user.worth(interview.recommendation.option.value))
+        end.append(user.worth(run(interview, user).option.value))
     assert np.mean(end) > np.mean(start) and np.mean(end) > 0.99
 
 
@@ -169,9 +208,9 @@ def test_implied_questions_are_skipped_and_nothing_is_lost() -> None:
         a, b = run(everything, user), run(less, user)
         asked.append(a.questions)
         skipping.append(b.questions)
-        assert a.alternative.value.tobytes() == b.alternative.value.tobytes()
-        order = iter([q.key for _, q, _ in everything.answers])
-        assert all(q.key in order for _, q, _ in less.answers)  # a subsequence
+        assert a.option.value.tobytes() == b.option.value.tobytes()
+        order = iter([answer.question.key for answer in everything.answers])
+        assert all(answer.question.key in order for answer in less.answers)  # a subsequence
     assert sum(skipping) < 0.8 * sum(asked)
 
 
@@ -179,9 +218,9 @@ def test_implied_questions_are_skipped_and_nothing_is_lost() -> None:
 def log() -> list[dict]:
     problem = load("commute")
     interview = Interview(problem, "paper", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-    for answer in ("first", "second", "same"):
+    for reply in ("first", "second", "equal"):
         interview.ask()
-        interview.tell(answer)
+        interview.tell(reply)
     interview.ask()
     return through_text(interview.log)
 
@@ -194,15 +233,16 @@ def log() -> list[dict]:
         (lambda log: log[0].update(format="tradeoff-log/0"), "format is 'tradeoff-log/0'; this version reads"),
         (lambda log: log[0].update(problem="x"), "about another problem"),
         (lambda log: log[0].update(strategy="oracle"), "no strategy 'oracle'"),
-        (lambda log: log[0].update(settings=None), "names no strategy"),
+        (lambda log: log[0].update(settings=None), "the header of the log: .*settings"),
         (lambda log: log[0]["settings"].update(volume=11), "cannot be used by this version"),
-        (lambda log: log[1].update(first=[0.5] * 5), "event 2 of the log: the question was about"),
-        (lambda log: log[1].update(second="?"), "event 2 of the log: 'second' is '.'; it must be"),
-        (lambda log: log[2].update(answer="perhaps"), "event 3 of the log: 'answer' is 'perhaps'; it must be"),
+        (lambda log: log[1].update(options=[[0.5] * 5, [0.4] * 5]), "event 2 of the log: the question was about"),
+        (lambda log: log[1].update(options="?"), "event 2 of the log: .*options"),
+        (lambda log: log[2].update(best="perhaps"), "event 3 of the log: .*best"),
+        (lambda log: log[2].update(best=2), "event 3 of the log: .*does not name the best of 2 options"),
         (lambda log: log[2].update(number=7), "answers question 7, which was not asked"),
         (lambda log: log.pop(1), "which was not asked"),
-        (lambda log: log.append({"event": "party"}), "unknown kind 'party'"),
-        (lambda log: log.append({"event": "retraction", "number": 99, "time": log[0]["time"]}), "no answer number 99"),
+        (lambda log: log.append({"event": "party"}), "'party'"),
+        (lambda log: log.append({"event": "undo", "number": 99, "time": log[0]["time"]}), "no answer number 99"),
     ],
 )
 def test_a_log_that_does_not_fit_is_a_clear_error(log: list[dict], change, message: str) -> None:
@@ -219,7 +259,7 @@ def test_a_log_of_another_problem_is_refused(log: list[dict]) -> None:
 
 def test_log_times_and_texts(log: list[dict]) -> None:
     assert [event["event"] for event in log] == ["header", *["question", "answer"] * 3, "question"]
-    assert all(event["time"] == "2026-01-02T00:00:00+00:00" for event in log)
+    assert all(event["time"] == "2026-01-02T00:00:00Z" for event in log)
     text = "".join(json.dumps(event) + "\n" for event in log)
     assert read_log(text) == log
     assert read_log(text + '{"event": "ans') == log  # a torn last line was never acknowledged
@@ -237,24 +277,23 @@ def test_fingerprints_tell_problems_apart() -> None:
     assert load("commute").fingerprint == load("commute").fingerprint != load("vacuum").fingerprint
 
 
-def test_doubtful_answers_are_known_by_their_numbers_whatever_was_taken_back() -> None:
+def test_doubtful_answers_are_known_by_their_numbers_whatever_was_undone() -> None:
     """A strategy counts in its own order; what it doubts must be the answer that is named."""
     problem = load("coffee")
     seen = doubted = 0
     for seed in range(30):
         interview = Interview(problem, "careful", max_questions=14)
-        user = LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
+        user = LinearRespondent.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
         while (question := interview.ask()) is not None:
             wrong = len(interview.answers) % 5 == 4
-            interview.tell(user(question).swapped if wrong else user(question))
+            interview.tell(other_than(user(question)) if wrong else user(question))
         interview.undo(2)
         while (question := interview.ask()) is not None:
             interview.tell(user(question))
-        standing = {number: (question, reply) for number, question, reply in interview.answers}
+        standing = {answer.number: answer for answer in interview.answers}
         for number in interview.recommendation.doubtful:
-            question, reply = standing[number]
             doubted += 1
-            seen += reply is not user(question)
+            seen += standing[number].reply != user(standing[number].question)
     assert doubted > 5 and seen > 0.6 * doubted  # most of what is doubted was wrong indeed, under that very number
 
 
@@ -282,18 +321,18 @@ class Watched:
                 return end.value
 
 
-def test_telling_and_taking_back_run_no_strategy() -> None:
+def test_telling_and_undoing_run_no_strategy() -> None:
     watched = Watched()
     interview = Interview(load("coffee"), watched)
     first = interview.ask()
     interview.tell("first")
     assert watched.told == [] and interview.log[-1]["event"] == "answer"
     second = interview.ask()
-    assert watched.told == [Answer.FIRST]
+    assert watched.told == [FIRST]
     interview.skip()
     interview.undo()  # of what was not told to the strategy yet
-    assert watched.told == [Answer.FIRST] and interview.log[-1]["event"] == "retraction"
-    assert interview.ask().key == second.key and watched.told == [Answer.FIRST] * 2  # which began anew
+    assert watched.told == [FIRST] and interview.log[-1]["event"] == "undo"
+    assert interview.ask().key == second.key and watched.told == [FIRST] * 2  # which began anew
     interview.undo()
     assert interview.ask().key == first.key
 

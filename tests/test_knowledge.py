@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tradeoff import Answer, Interview, LinearUser, load
+from tradeoff import Answer, Interview, LinearRespondent, load
 from tradeoff.errors import ArgumentError, LogError
-from tradeoff.knowledge import statement
-from tradeoff.menus import Statement, comparisons
-from tradeoff.strategies.polytope import half_spaces
-from tradeoff.users import relative_regret
+from tradeoff.evidence import half_spaces
+from tradeoff.model import FIRST
+from tradeoff.problems.statements import parse_statement
+from tradeoff.simulation.respondents import relative_regret
 
 COFFEE = load("coffee")
 NAMES = [o.name for o in COFFEE.objectives]
@@ -35,11 +35,11 @@ def test_true_statements_leave_the_person_in_the_cone(seed: int, precision: floa
         f"{NAMES[i]} {max(share - 2, 0):.1f}% to {min(share + 2, 100):.1f}%",
     ]
     a, b = (COFFEE.names[n] for n in rng.choice(len(COFFEE.names), 2, replace=False))
-    gap = weights @ (COFFEE.alternative(a).value - COFFEE.alternative(b).value)
+    gap = weights @ (COFFEE.option(a).value - COFFEE.option(b).value)
     assume(abs(abs(gap) - precision) > 1e-9)
     true.append(f"{a} = {b}" if abs(gap) <= precision else f"{a} > {b}" if gap > 0 else f"{b} > {a}")
     for text in true:
-        rows = half_spaces(*comparisons(statement(COFFEE, text), Answer.FIRST))
+        rows = half_spaces(*Answer(parse_statement(COFFEE, text), FIRST).certain_terms())
         assert (rows @ np.append(weights, precision) >= -1e-12).all(), text
 
 
@@ -50,6 +50,8 @@ def test_true_statements_leave_the_person_in_the_cone(seed: int, precision: floa
         ("price", "not understood"),
         ("price > speed", "no objective 'speed'; there are 'body'"),
         ("price = body", "can be about equal"),
+        (f"{COFFEE.names[0]} > Atlantis", "no item is called 'Atlantis'"),
+        (f"price = {COFFEE.names[0]}", "no item is called 'price'"),
         ("price > price", "compares something with itself"),
         ("price 40% to 20%", "smaller share first"),
         ("price >= 120%", "no share"),
@@ -71,7 +73,7 @@ def test_strategies_that_learn_only_from_what_they_ask_refuse() -> None:
 
 @pytest.mark.parametrize("strategy", ["careful", "certified"])
 def test_knowledge_is_learned_kept_resumed_and_undone(strategy: str) -> None:
-    person = LinearUser.scaled(COFFEE, [1, 1, 1, 1, 6], 0.01)
+    person = LinearRespondent.scaled(COFFEE, [1, 1, 1, 1, 6], 0.01)
     interview = Interview(COFFEE, strategy, questions="best-worst-4")
     before = interview.recommendation.importance[4]
     interview.know("price >= 50%")
@@ -83,26 +85,27 @@ def test_knowledge_is_learned_kept_resumed_and_undone(strategy: str) -> None:
     question = interview.ask()
     interview.tell(person(question))
     again = Interview.resume(load("coffee"), json.loads(json.dumps(interview.log)))
-    assert [type(one).__name__ for _, one, _ in again.answers] == ["Statement"] * 3 + ["Menu"]
+    assert [answer.statement is not None for answer in again.answers] == [True] * 3 + [False]
+    assert again.answers[-1].question.key == question.key
     assert (again.ask() is None) == (interview.ask() is None)
     if interview.ask() is not None:
         assert again.ask().key == interview.ask().key
     again.undo(1)  # the first statement; the answer to the menu stays, whoever would ask it now
-    assert [number for number, _, _ in again.answers] == [2, 3, 4]
+    assert [answer.number for answer in again.answers] == [2, 3, 4]
     again.undo()
-    assert [number for number, _, _ in again.answers] == [2, 3]
+    assert [answer.number for answer in again.answers] == [2, 3]
     while (question := interview.ask()) is not None:
         interview.tell(person(question))
     found = interview.recommendation
-    assert found.questions == sum(not isinstance(one, Statement) for _, one, _ in interview.answers)
-    assert relative_regret(COFFEE, person, found.alternative) <= found.regret_bound + 1e-9
+    assert found.questions == sum(answer.asked is not None for answer in interview.answers)
+    assert relative_regret(COFFEE, person, found.option) <= found.regret_bound + 1e-9
 
 
 def test_a_statement_that_contradicts_is_named() -> None:
     interview = Interview(COFFEE, "certified")
     interview.know("price >= 80%")
     interview.know("body >= 70%")
-    assert [one.text for _, one, _ in interview.conflicts()] == ["price >= 80%", "body >= 70%"]
+    assert [answer.statement.text for answer in interview.conflicts()] == ["price >= 80%", "body >= 70%"]
     assert not interview.recommendation.complete
     interview.undo(2)
     assert interview.conflicts() == () and interview.ask() is not None
@@ -112,9 +115,10 @@ def test_edited_statements_are_found() -> None:
     interview = Interview(COFFEE)
     interview.know("price > body")
     for changes, says in [
-        ({"outcomes": [7]}, "'outcomes' is"),
+        ({"outcomes": [7]}, "outcomes"),
+        ({"outcomes": [3, 3]}, "'outcomes' is"),
         ({"differences": [[1.0, 2.0]]}, "2 numbers, but there are 5"),
-        ({"number": 4}, "statement 4"),
+        ({"number": 4}, "has the number 4, but the next one is 1"),
     ]:
         log = json.loads(json.dumps(interview.log))
         log[1] |= changes

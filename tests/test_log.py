@@ -15,11 +15,24 @@ import pytest
 from click.testing import CliRunner
 
 from tests.golden.make import HERE
-from tradeoff import Answer, Interview, LogError, load
+from tradeoff import Interview, LogError, load
 from tradeoff.apps.cli.main import main
 from tradeoff.errors import StoreError, TradeoffError
 from tradeoff.interview import VERSION
-from tradeoff.log import Asked, Shown, SteadyClock, event_of, fold, header_of, read_log, write_log
+from tradeoff.log import (
+    FORMAT,
+    Answered,
+    Asked,
+    ShownQuestion,
+    SteadyClock,
+    Undone,
+    event_of,
+    fold,
+    header_of,
+    read_log,
+    write_log,
+)
+from tradeoff.model import FIRST, SKIP
 from tradeoff.studies import Session
 from tradeoff.studies.export import answer_rows, participant_rows, unreadable
 
@@ -29,29 +42,66 @@ LOGS = sorted(HERE.glob("log-*.jsonl"))
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
 def test_an_event_is_written_as_it_was_read(path: Path) -> None:
+    """Events of earlier formats are read as those of the present one, which read the same again."""
     header, *events = read_log(path.read_text(encoding="utf-8"))
-    written = [event_of(event, place).to_json() for place, event in enumerate(events, start=2)]
-    for event, again in zip(events, written, strict=True):
-        if "left" not in event:
-            again.pop("left", None)
-        assert json.dumps(again) == json.dumps(event)
-    again = header_of(header).to_json()
-    assert json.dumps({key: again[key] for key in header}) == json.dumps(header)
+    for position, event in enumerate(events, start=2):
+        read = event_of(event, position)
+        if header["format"] == FORMAT:
+            assert json.dumps(read.to_json()) == json.dumps(event)
+        assert event_of(read.to_json(), position) == read
+    written = header_of(header).to_json()
+    if header["format"] == FORMAT:
+        assert json.dumps(written) == json.dumps(header)
+    assert header_of(written) == header_of(header)
     assert read_log(write_log([header, *events])) == [header, *events]
 
 
-@pytest.mark.parametrize("left", ["first", "second"])
-def test_sides_are_turned_there_and_back(left: Any) -> None:
-    question = Interview(load("dependent"), "paper").ask()
-    assert question is not None
-    shown = Shown(question, left)
-    other = {"first": "second", "second": "first"}[left]
-    assert shown.reply("left") is Answer(left) and shown.reply("right") is Answer(other)
-    assert shown.a is getattr(question, left) and shown.b is getattr(question, other)
-    for said in ("left", "right", "same", "skip"):
-        assert shown.said(shown.reply(said)) == said
-    asked = Asked(number=1, first=(0.0,), second=(1.0,), left=left, at=NOW)
-    assert asked.said(Answer.FIRST) == ("left" if left == "first" else "right")
+def old_event(event: str, **fields: Any) -> dict[str, Any]:
+    return {"event": event, "time": "2026-05-01T00:00:00+00:00", **fields}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (old_event("question", number=1, first=[0.0], second=[1.0], left="second"),
+         Asked(number=1, options=((0.0,), (1.0,)), order=(1, 0), at=NOW)),
+        (old_event("question", number=1, first=[0.0], second=[1.0]),
+         Asked(number=1, options=((0.0,), (1.0,)), order=(0, 1), at=NOW)),
+        (old_event("answer", number=1, answer="second"), Answered(number=1, best=1, at=NOW)),
+        (old_event("answer", number=1, answer="same", strength="much"), Answered(number=1, word="equal", at=NOW)),
+        (old_event("skip", number=2), Answered(number=2, word="skip", at=NOW)),
+        (old_event("retraction", number=2), Undone(number=2, at=NOW)),
+        (old_event("menu", number=1, asks="best-worst", alternatives=[[0.0], [1.0], [2.0]], order=[2, 0, 1]),
+         Asked(number=1, asks="best-worst", options=((0.0,), (1.0,), (2.0,)), order=(2, 0, 1), at=NOW)),
+        (old_event("choice", number=1, tiers=[[2], [0], [1]]), Answered(number=1, best=2, worst=1, at=NOW)),
+        (old_event("choice", number=1, tiers=[[2], [0, 1]]), Answered(number=1, best=2, at=NOW)),
+        (old_event("choice", number=1, tiers=[[0, 1, 2]]), Answered(number=1, word="equal", at=NOW)),
+        (old_event("check", kind="repeat", first=[1.0], second=[0.0], left="first", expected="same"),
+         Asked(check="repeat", options=((1.0,), (0.0,)), order=(0, 1), expected={"word": "equal"}, at=NOW)),
+        (old_event("check-answer", kind="repeat", answer="skip"), Answered(check="repeat", word="skip", at=NOW)),
+        (old_event("check-retraction", kind="repeat"), Undone(check="repeat", at=NOW)),
+    ],
+)  # fmt: skip
+def test_events_of_earlier_formats_mean_what_they_meant(old: dict[str, Any], new: Any) -> None:
+    assert event_of(old, 2) == new
+
+
+@pytest.mark.parametrize(
+    ("questions", "order"), [("pairs", (0, 1)), ("pairs", (1, 0)), ("best-worst-4", (2, 0, 3, 1))], ids=str
+)
+def test_places_and_positions_are_turned_there_and_back(questions: str, order: tuple[int, ...]) -> None:
+    question = Interview(load("coffee"), questions=questions).ask()
+    assert question is not None and len(question.options) == len(order)
+    values = tuple(map(tuple, question.values.tolist()))
+    asked = Asked(number=1, asks=question.asks, options=values, order=order, at=NOW)
+    shown = ShownQuestion(question, order)
+    assert [option.value.tolist() for option in shown.options] == [list(values[position]) for position in order]
+    for reply in [*question.replies, SKIP]:
+        for one in (shown, asked):
+            placed = one.by_place(reply)
+            assert one.by_position(placed) == reply
+            if reply.best is not None and placed.best is not None:
+                assert order[placed.best] == reply.best
 
 
 def test_time_never_goes_back_and_goes_on_as_it_passes() -> None:
@@ -74,7 +124,7 @@ def test_no_event_is_earlier_than_the_one_before_it(jump: timedelta) -> None:
     times = iter(moments)
     session = Session.begin(load("coffee"), checks=True, strategy="paper", max_questions=5, clock=lambda: next(times))
     while (asked := session.ask()) is not None:
-        session.tell(asked.turn, Answer.FIRST)
+        session.tell(asked.turn, FIRST)
     again = Session.resume(load("coffee"), session.events, checks=True, clock=lambda: NOW - timedelta(days=9999))
     again.undo()
     found = [datetime.fromisoformat(event["time"]) for event in again.events]
@@ -96,27 +146,35 @@ def interviewed(strategy: str, count: int = 4) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("strategy", ["careful", "certified", "paper"])
-def test_an_edited_question_is_refused_unless_another_version_asked_it(strategy: str) -> None:
+@pytest.mark.parametrize("version", [VERSION, "0.1.0", None, "99.0"])
+def test_a_question_that_would_not_be_asked_here_is_an_observation(strategy: str, version: str | None) -> None:
     events = interviewed(strategy)
-    events[3]["first"] = [0.5] * 5
-    with pytest.raises(LogError, match=r"event 4 of the log: the question was about .* it was edited"):
-        Interview.resume(load("coffee"), events)
-    for version in ("0.1.0", None, "99.0"):
-        events[0]["version"] = version
-        if strategy == "paper":
-            with pytest.raises(LogError, match="event 4 of the log"):
-                Interview.resume(load("coffee"), events)
-        else:
-            resumed = Interview.resume(load("coffee"), events)
-            assert len(resumed.answers) == 4 or resumed.finished  # it counts, and may be enough to be sure
-    assert events[0]["version"] != VERSION
+    events[3]["options"][0] = [0.5] * 5
+    events[0]["version"] = version
+    if strategy == "paper":
+        with pytest.raises(LogError, match="event 4 of the log"):
+            Interview.resume(load("coffee"), events)
+    else:
+        resumed = Interview.resume(load("coffee"), events)
+        assert [answer.number for answer in resumed.answers] == [1, 2, 3, 4]  # all of them count
+        (edited,) = (answer for answer in resumed.answers if answer.number == events[3]["number"])
+        assert edited.observed and edited.question.values[0].tolist() == [0.5] * 5
+        assert resumed.questions_answered == resumed.recommendation.questions == 4
+
+
+def test_a_log_edited_against_its_checksums_is_refused() -> None:
+    text = write_log(interviewed("careful"))
+    assert read_log(text)
+    with pytest.raises(LogError, match="line 4"):
+        read_log(text.replace('"number": 2', '"number": 3', 1))
 
 
 CHANGES: list[Any] = [
-    None, True, 0, -1, 1, 3, 2**70, 1e308, -1e308, 0.5, "", "x", "first", "skip", "second", [], {}, [[]], [{}], [0.5] * 5,
+    None, True, 0, -1, 1, 3, 2**70, 1e308, -1e308, 0.5, "", "x", "first", "skip", "equal", "best", "best-worst", [], {}, [[]],
+    [{}], [0, 1], [1, 0], [0.5] * 5, [[0.5] * 5] * 2, [[0.5] * 5] * 4,
     [1e308] * 5, [None] * 5, ["a"] * 5, {"event": "answer"}, "2026-01-01", "9999-12-31T23:59:59-23:59",
-    "0001-01-01T00:00+23:00", "header", "question", "answer", "retraction", "check", "check-answer", "check-retraction",
-    "end", "problem",
+    "0001-01-01T00:00+23:00", "header", "question", "answer", "undo", "statement", "observation", "retraction", "menu",
+    "choice", "check", "check-answer", "check-retraction", "end", "problem", "dominated", "repeat",
 ]  # fmt: skip
 
 
@@ -138,7 +196,9 @@ def mutated(events: list[dict[str, Any]], chance: random.Random) -> list[Any]:
             values = chance.choice([value for value in event.values() if isinstance(value, list)])
             values[chance.randrange(len(values))] = chance.choice(CHANGES)
         case 5 if place == 0:
-            name = chance.choice([*event["settings"], "seed", "target", "basis", "theorem", "problem"])
+            name = chance.choice(
+                [*event["settings"], "seed", "target", "basis", "theorem", "problem", "questions", "prior"]
+            )
             event["settings"][name] = chance.choice(CHANGES)
         case _:
             event[chance.choice(list(event))] = copy.deepcopy(chance.choice(CHANGES))
@@ -176,7 +236,6 @@ def test_a_log_with_anything_in_it_ends_in_a_clear_error_or_resumes() -> None:
             interview.conflicts()
             session = Session.resume(problem, events, checks=True)
             session.ask()
-            session.history()
 
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -196,6 +255,15 @@ def test_the_command_says_what_is_wrong_with_a_damaged_log(tmp_path: Path) -> No
         assert done.exception is None or isinstance(done.exception, SystemExit | TradeoffError)
 
 
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:00", "2026-13-01", 3, None])
+def test_a_time_that_does_not_exist_is_refused(time: object) -> None:
+    events = interviewed("paper", 1)
+    for position in (0, 1):
+        damaged = [event | ({"time": time} if i == position else {}) for i, event in enumerate(events)]
+        with pytest.raises(LogError, match="the log"):
+            fold(damaged)
+
+
 @pytest.mark.parametrize("text", ['{"event": NaN}\n', '{"event": Infinity}\n', "3\n", "null\n", '{"a": ' * 5000 + "\n"])
 def test_what_is_not_json_is_not_an_event(text: str) -> None:
     with pytest.raises(LogError, match="line 1"):
@@ -205,19 +273,26 @@ def test_what_is_not_json_is_not_an_event(text: str) -> None:
 def test_the_fold_refuses_what_cannot_follow() -> None:
     events = interviewed("paper", 2)
     time = events[0]["time"]
-    check = {"event": "check", "kind": "dominated", "first": [1.0] * 5, "second": [0.0] * 5, "left": "first",
-             "expected": "first", "time": time}  # fmt: skip
-    answer = {"event": "check-answer", "kind": "dominated", "answer": "first", "time": time}
-    back = {"event": "check-retraction", "kind": "dominated", "time": time}
+    check = {"event": "question", "check": "dominated", "options": [[1.0] * 5, [0.0] * 5], "order": [0, 1],
+             "expected": {"best": 0}, "time": time}  # fmt: skip
+    answer = {"event": "answer", "check": "dominated", "best": 0, "time": time}
+    back = {"event": "undo", "check": "dominated", "time": time}
     assert fold([*events, check, answer]).flags["dominated"] == "passed"
+    assert fold([*events, check, answer | {"best": 1}]).flags["dominated"] == "failed"
+    skipped = {"event": "answer", "check": "dominated", "reply": "skip", "time": time}
+    assert fold([*events, check, skipped]).flags["dominated"] == "skipped"
     assert fold([*events, check, answer, back]).flags["dominated"] == "not asked"
     for wrong in (
         [answer],
         [check, answer, answer],
         [back],
         [check, back],
-        [{**check, "first": [1.0]}],
-        [{**check, "kind": "x"}],
+        [{**check, "options": [[1.0], [0.0]]}],
+        [{**check, "check": "x"}],
+        [{**check, "order": [0, 0]}],
+        *([{**check, "expected": expected}] for expected in (None, {}, {"word": 0.5}, {"left": 0}, {"best": [0]})),
+        [check, {**answer, "best": 2}],
+        [check, {**answer, "worst": 1}],
     ):
         with pytest.raises(LogError):
             fold([*events, *wrong])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -13,16 +14,19 @@ import tradeoff
 from tradeoff.apps.cli.arguments import settings_from
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
-from tradeoff.apps.cli.questions import PROMPT as KEYS
+from tradeoff.log import ShownQuestion, fold
+from tradeoff.model import EQUAL, FIRST, SECOND, SKIP, Reply
 from tradeoff.presentation import sentences
+from tradeoff.presentation.data import reply_data
+from tradeoff.presentation.question import reply_sentence
+from tradeoff.simulation.respondents import LinearRespondent
 from tradeoff.stores import JsonLines
-from tradeoff.users import LinearUser, RandomUser
 
 app = Commands("tradeoff", commands={"ask": ask})
 PAPER = ("--strategy", "paper")
 SPANNER = (*PAPER, "-o", "basis=spanner")
-PROMPT = KEYS[0]  # the first of the keys that are named below a question
-KEY = {tradeoff.Answer.FIRST: "a", tradeoff.Answer.SECOND: "b", tradeoff.Answer.SAME: "="}
+PROMPT = "a prefer A"  # the first of the keys that are named below a pair
+KEY = {FIRST: "a", SECOND: "b", EQUAL: "=", SKIP: "s"}
 BUNDLED = ["coffee", "commute", "dependent", "portfolio", "vacuum"]
 
 
@@ -34,18 +38,24 @@ def run(*arguments: str, keys: Sequence[str] | str = (), columns: int = 100, **e
 def interviewed(name: str, weights: Sequence[float], **settings: Any) -> tuple[list[str], tradeoff.Interview]:
     """Return the keys that a person would press, found by driving the library beside the command, and the interview."""
     problem = tradeoff.load(name)
-    person = LinearUser.scaled(problem, weights, 0.01)
-    interview = tradeoff.Interview(problem, "paper", sides=0, **settings)
+    person = LinearRespondent.scaled(problem, weights, 0.01)
+    interview = tradeoff.Interview(problem, "paper", order_seed=0, **settings)
     keys = []
-    while question := interview.ask():
-        keys.append(key(person(question), interview))
-        interview.tell(person(question))
+    while shown := interview.next():
+        interview.ask()
+        keys.append(key(shown, person(shown.question)))
+        interview.tell(person(shown.question))
     return keys, interview
 
 
-def key(answer: tradeoff.Answer, interview: tradeoff.Interview) -> str:
-    """Return the key that gives this answer, by which alternative is shown as A."""
-    return KEY[answer.swapped if interview.left == "second" else answer]
+def key(shown: ShownQuestion, reply: Reply) -> str:
+    """Return the key that gives this reply to a pair, by which option is shown as A."""
+    return KEY[shown.by_place(reply)]
+
+
+def replies(log: Path) -> list[Reply]:
+    """Return every reply in a log, undone or not."""
+    return [given.reply for given in fold(tradeoff.interview.read_log(log.read_text())).given]
 
 
 def found(done: Result) -> dict[str, Any]:
@@ -63,11 +73,10 @@ def test_piped_answers_are_asked_what_the_library_asks(name: str, settings: tupl
     done = run(name, *PAPER, *settings, "--json", keys=keys)
     assert done.exit_code == 0, done.output
     result = found(done)
-    assert [answer["answer"] for answer in result["answers"]] == [a.value for _, _, a in interview.answers if a]
-    for shown, (_, question, _) in zip(result["answers"], interview.answers, strict=True):
-        assert shown["first"]["gains"] == question.first.value.tolist()
-        assert shown["second"]["gains"] == question.second.value.tolist()
-    assert result["recommendation"]["alternative"]["gains"] == interview.recommendation.alternative.value.tolist()
+    assert [answer["reply"] for answer in result["answers"]] == [reply_data(a.reply) for a in interview.answers]
+    for shown, answer in zip(result["answers"], interview.answers, strict=True):
+        assert [option["gains"] for option in shown["options"]] == answer.asked.values.tolist()
+    assert result["recommendation"]["option"]["gains"] == interview.recommendation.option.value.tolist()
     assert list(result["recommendation"]["weights"].values()) == interview.recommendation.weights.tolist()
     assert result["recommendation"]["finished"] and result["recommendation"]["complete"]
     assert f"Question {len(keys)}," in done.stderr
@@ -82,7 +91,7 @@ def test_a_simulated_person_is_served_on_every_bundled_problem(name: str) -> Non
     call = (name, *SPANNER, "--simulate", f"{first}=3,{other}=1", "--precision", "0.001")
     result = found(run(*call, "--json"))
     assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.02
-    stories = result["recommendation"]["alternative"]["stories"]
+    stories = result["recommendation"]["option"]["stories"]
     assert sum(story["share"] for story in stories) == pytest.approx(1) and all(story["words"] for story in stories)
     page = run(*call)
     assert page.exit_code == 0 and page.stderr == ""
@@ -92,20 +101,24 @@ def test_a_simulated_person_is_served_on_every_bundled_problem(name: str) -> Non
 
 
 def test_undo_takes_back_and_skip_passes_over() -> None:
-    interview = tradeoff.Interview(tradeoff.load("dependent"), "paper", sides=0)
+    interview = tradeoff.Interview(tradeoff.load("dependent"), "paper", order_seed=0)
     keys = ["u"]
-    for step in ("first", None, "second", "undo", "same"):
+    for reply in (FIRST, SKIP, SECOND, None, EQUAL):
+        shown = interview.next()
         interview.ask()
-        answer = tradeoff.Answer(step) if step in ("first", "second") else None
-        keys.append(key(answer, interview) if answer else {"undo": "u", None: "s", "same": "E"}[step])
-        interview.undo() if step == "undo" else interview.skip() if step is None else interview.tell(step)
+        if reply is None:
+            keys.append("u")
+            interview.undo()
+        else:
+            keys.append(key(shown, reply).replace("=", "E"))
+            interview.tell(reply)
     done = run("dependent", *PAPER, "--json", keys=[*keys, "q"])
     assert done.exit_code == 0
     result = found(done)
-    replies = [None if a["answer"] == "skip" else a["answer"] for a in result["answers"]]
-    assert replies == [a and a.value for _, _, a in interview.answers] == ["first", None, "same"]
+    assert [answer.reply for answer in interview.answers] == [FIRST, SKIP, EQUAL]
+    assert [answer["reply"] for answer in result["answers"]] == [{"best": 1}, "skip", "equal"]
     assert list(result["recommendation"]["weights"].values()) == interview.recommendation.weights.tolist()
-    assert all(said in done.stderr for said in sentences.ANSWERED.values())
+    assert all(reply_sentence(reply, 2) in done.stderr for reply in (FIRST, SECOND, EQUAL, SKIP))
 
 
 def test_nonsense_says_what_is_possible_and_changes_nothing() -> None:
@@ -113,7 +126,7 @@ def test_nonsense_says_what_is_possible_and_changes_nothing() -> None:
     done = run("dependent", *PAPER, keys=keys)
     assert done.exit_code == 0
     assert done.stdout.count("is not an answer") == 4 and "\x1b" not in done.stdout
-    assert done.stdout.count(sentences.ANSWERED[tradeoff.Answer.FIRST]) == 1 and "1 question so far." in done.stdout
+    assert done.stdout.count(reply_sentence(FIRST, 2)) == 1 and "1 question so far." in done.stdout
 
 
 def test_when_the_answers_end_early_it_ends_as_with_q() -> None:
@@ -153,7 +166,7 @@ def test_help_is_there_at_every_question() -> None:
 @pytest.mark.parametrize("name", ["coffee", "commute", "dependent", "vacuum"])
 def test_without_a_strategy_it_is_the_careful_one_and_json_says_all_it_knows(name: str) -> None:
     names = [o.name for o in tradeoff.load(name).objectives]
-    result = found(run(name, "--max-questions", "2", "--json", keys=["a", "b"]))
+    result = found(run(name, "--max-questions", "2", "--json", keys=["a", "a"]))
     plan = result["recommendation"]
     assert result["strategy"] == "careful" and plan["questions"] <= 2
     for key in ("regret_bound", "likely_regret", "likely_worst"):
@@ -171,17 +184,21 @@ def test_without_a_strategy_it_is_the_careful_one_and_json_says_all_it_knows(nam
 
 
 def contradiction() -> tuple[list[str], list[int]]:
-    """Return keys that contradict each other, and the numbers of the answers that do."""
+    """Return keys that contradict each other, and the numbers of the answers that do; without the second, more is asked."""
     problem = tradeoff.load("commute")
     for seed in range(50):
-        person, interview = RandomUser(seed), tradeoff.Interview(problem, "certified", sides=0)
-        keys = []
-        while question := interview.ask():
-            answer = person(question)
-            keys.append(key(answer, interview))
-            interview.tell(answer)
-        if len(conflict := interview.conflicts()) > 1:
-            return keys, [number for number, _, _ in conflict]
+        interview = tradeoff.Interview(problem, "certified", order_seed=0)
+        rng, keys = np.random.default_rng(seed), []
+        while shown := interview.next():
+            interview.ask()
+            reply = (FIRST, SECOND, EQUAL)[rng.integers(3)]
+            keys.append(key(shown, reply))
+            interview.tell(reply)
+        numbers = [answer.number for answer in interview.conflicts()]
+        if len(numbers) > 1:
+            interview.undo(numbers[1])
+            if not interview.finished:
+                return keys, numbers
     raise AssertionError("nobody contradicts themselves")
 
 
@@ -191,22 +208,19 @@ def test_a_contradiction_is_shown_and_an_answer_can_be_taken_back(tmp_path: Path
     call = ("commute", "--strategy", "certified")
     done = run(*call, "--log", str(log), keys=[*keys, "x", "0", str(len(conflict) + 1), "2", "q"])
     assert done.exit_code == 0, done.output
-    shown, taken, rest = re.split("(Took back that answer)", done.stdout)
-    first_words, _, listed = (
-        " ".join(sentences.CONTRADICTION.split()[:4]),
-        taken,
-        shown.rpartition("contradict each other")[2],
-    )
+    shown, _, rest = re.split("(Undid that answer)", done.stdout)
+    first_words = " ".join(sentences.CONTRADICTION.split()[:4])
+    listed = shown.rpartition("contradict each other")[2]
     assert first_words in shown
     assert re.findall(r"^ +(\d+)\. ", listed, re.MULTILINE) == [str(n + 1) for n in range(len(conflict))]
     assert "Question " in rest and "The best plan for you, so far" in rest and f"--resume {log}" in rest
     events = tradeoff.interview.read_log(log.read_text())
-    assert [e["number"] for e in events if e["event"] == "retraction"] == [conflict[1]]
+    assert [e["number"] for e in events if e["event"] == "undo"] == [conflict[1]]
     assert found(run("commute", "--resume", str(log), "--json", keys=["q"]))["recommendation"]["finished"] is False
     for left in (["q"], []):
         ended = run(*call, keys=[*keys, *left])
         assert ended.exit_code == 5 and "the answers contradict each other" in ended.stdout
-        assert "Took back" not in ended.stdout
+        assert "Undid" not in ended.stdout
 
 
 # --- logs ------------------------------------------------------------------------------------------------------------
@@ -222,9 +236,10 @@ def test_quitting_and_resuming_gives_what_is_found_without_a_pause(tmp_path: Pat
     assert paused.exit_code == 0 and "Question 4," in paused.stdout
     ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[5:]))
     assert ended["recommendation"] == whole["recommendation"]
-    assert [a["answer"] for a in ended["answers"]] == [a["answer"] for a in whole["answers"]]
+    assert [a["reply"] for a in ended["answers"]] == [a["reply"] for a in whole["answers"]]
     kinds = [event["event"] for event in tradeoff.interview.read_log(log.read_text())]
-    assert kinds.count("answer") == len(keys) and kinds.count("skip") == kinds.count("retraction") == 1
+    assert len(replies(log)) == kinds.count("answer") == len(keys) + 1
+    assert replies(log).count(SKIP) == kinds.count("undo") == 1
     again = found(run("dependent", "--resume", str(log), "--json"))
     assert again == ended  # nothing is left to ask
 
@@ -232,9 +247,9 @@ def test_quitting_and_resuming_gives_what_is_found_without_a_pause(tmp_path: Pat
 def test_a_simulated_interview_can_be_kept_and_resumed(tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     run("dependent", *PAPER, "--log", log, keys=["a"])
-    (said,) = [e["answer"] for e in tradeoff.interview.read_log(Path(log).read_text()) if e["event"] == "answer"]
+    (reply,) = replies(Path(log))
     done = run("dependent", "--resume", log, "--simulate", "first=1", "--json")
-    assert done.exit_code == 0 and found(done)["answers"][0]["answer"] == said
+    assert done.exit_code == 0 and found(done)["answers"][0]["reply"] == reply_data(reply)
 
 
 def test_a_log_is_never_begun_over_another(tmp_path: Path) -> None:
@@ -259,32 +274,26 @@ def test_a_log_is_never_begun_over_another(tmp_path: Path) -> None:
 def test_a_torn_line_is_asked_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     run("dependent", *PAPER, "--log", str(log), keys=["a", "b", "q"])
-    events = tradeoff.interview.read_log(log.read_text())
+    events, before = tradeoff.interview.read_log(log.read_text()), replies(log)
     last = max(i for i, event in enumerate(events) if event["event"] == "answer")
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:last]) + lines[last][:-9])
     done = run("dependent", "--resume", str(log), keys=["=", "q"])
     assert done.exit_code == 0 and "Question 2," in done.stdout
-    answers = [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"]
-    assert answers == [events[2]["answer"], "same"]
+    assert replies(log) == [before[0], EQUAL]
 
 
-def test_which_alternative_is_a_is_drawn_and_kept(tmp_path: Path) -> None:
+def test_which_option_is_a_is_drawn_and_kept(tmp_path: Path) -> None:
     """Over seeds both sides come first about equally often; "a" is what is shown as A, and the log says which it was."""
     first = []
     for seed in range(40):
         log = tmp_path / f"log-{seed}"
         done = run("coffee", *PAPER, "--seed", str(seed), "--log", str(log), keys=["a", "q"])
         events = tradeoff.interview.read_log(log.read_text())
-        assert events[0]["sides"] == seed and events[2]["answer"] == events[1]["left"]
-        first.append((events[1]["left"], done.stdout.split("Question 2")[0]))
-    lefts = [left for left, _ in first]
-    assert 8 < lefts.count("first") < 32
-    assert (
-        len({page for left, page in first if left == "first"})
-        == len({page for left, page in first if left == "second"})
-        == 1
-    )
+        assert events[0]["order_seed"] == seed and events[2]["best"] == events[1]["order"][0]
+        first.append((events[1]["order"][0], done.stdout.split("Question 2")[0]))
+    assert 8 < [option for option, _ in first].count(0) < 32
+    assert [len({page for option, page in first if option == shown_as_a}) for shown_as_a in (0, 1)] == [1, 1]
 
 
 def test_a_log_of_a_page_can_be_gone_on_with_in_the_terminal(tmp_path: Path) -> None:
@@ -292,9 +301,9 @@ def test_a_log_of_a_page_can_be_gone_on_with_in_the_terminal(tmp_path: Path) -> 
     from tradeoff.studies import Session
 
     problem = tradeoff.load("coffee")
-    session = Session.begin(problem, checks=True, strategy="paper", sides=3)
+    session = Session.begin(problem, checks=True, strategy="paper", order_seed=3)
     while (asked := session.ask()) is not None and asked.check is None:
-        session.tell(asked.turn, tradeoff.Answer.FIRST)
+        session.tell(asked.turn, FIRST)
     log = tmp_path / "mine.jsonl"
     log.write_text("".join(json.dumps(event) + "\n" for event in session.events))
     for _ in range(2):
@@ -378,7 +387,7 @@ def test_what_is_the_same_for_both_is_said_in_one_line(tmp_path: Path) -> None:
         json.dumps({"format": "tradeoff-problem/1", "kind": "catalogue", "objectives": objectives, "items": items})
     )
     page = run(str(path), *PAPER, keys=["q"]).stdout
-    assert "same for both: z 5 kg" in page and "A: 3 m more" in page and "B: 3 more" in page
+    assert "same for both: z 5 kg" in page and "B: 3 m more" in page and "A: 3 more" in page
 
 
 def test_a_mixture_names_the_reference_and_no_weight_is_called_a_count_of_times() -> None:
@@ -415,3 +424,10 @@ def test_hostile_names_stay_inert(kind: str, columns: int, tmp_path: Path) -> No
         assert all(c.isprintable() or c == "\n" for c in shown.output)
         assert "[red]a[/red]" in shown.output and "[bold]" in shown.output
     assert "[link=x]y[/link]" in done.output
+
+
+def test_rounding_is_no_negative_regret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradeoff.simulation.respondents.relative_regret", lambda *_: -1.9e-11)
+    call = ("coffee", "--simulate", "price=1,aroma=1")
+    assert re.search(r"simulated person loses 0% of", run(*call).stdout)
+    assert found(run(*call, "--json"))["relative_regret"] == 0

@@ -15,10 +15,11 @@ import pytest
 
 import tradeoff
 from tests import processes
-from tests.apps.test_ask import PAPER, PROMPT, found, interviewed, run
+from tests.apps.test_ask import PAPER, PROMPT, found, interviewed, replies, run
 from tradeoff.apps.cli.afterwards import LAST_PROMPT
 from tradeoff.apps.cli.ask import BEGIN
-from tradeoff.presentation import sentences
+from tradeoff.model import FIRST, SECOND
+from tradeoff.presentation.question import reply_sentence
 
 # --- a real terminal -------------------------------------------------------------------------------------------------
 
@@ -97,9 +98,7 @@ def test_single_keys_on_a_terminal_give_the_same_as_lines(tmp_path: Path) -> Non
         os.write(screen.master, b"q")
         assert screen.end() == 0 and screen.restored()
         assert f"{len(keys)} questions: " in screen.shown
-    assert [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"] == [
-        reply.value for _, _, reply in interview.answers if reply is not None
-    ]
+    assert replies(log) == [answer.reply for answer in interview.answers]
 
 
 def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
@@ -111,10 +110,10 @@ def test_special_keys_are_no_answers_and_early_keys_are_dropped() -> None:
         os.write(screen.master, b"\xc3\xa9")
         screen.wait_for("'\u00e9' is not an answer", 1)
         os.write(screen.master, b"a")
-        screen.wait_for(sentences.ANSWERED[tradeoff.Answer.FIRST])
+        screen.wait_for(reply_sentence(FIRST, 2))
         screen.press("\x04", 2)  # Ctrl-D
         assert screen.end("answers.jsonl") == 0 and screen.restored()
-        assert sentences.ANSWERED[tradeoff.Answer.SECOND] not in screen.shown and "1 question so far." in screen.shown
+        assert reply_sentence(SECOND, 2) not in screen.shown and "1 question so far." in screen.shown
 
 
 def test_ctrl_c_keeps_everything_and_gives_the_terminal_back(tmp_path: Path) -> None:
@@ -142,12 +141,12 @@ def test_no_acknowledged_answer_is_lost_to_kill_9(acknowledged: int, tmp_path: P
         os.write(screen.master, keys[acknowledged].encode())
         screen.process.send_signal(signal.SIGKILL)  # while the next answer is on its way
         assert screen.end() == -signal.SIGKILL
-    answers = [e["answer"] for e in tradeoff.interview.read_log(log.read_text()) if e["event"] == "answer"]
-    assert acknowledged <= len(answers) <= acknowledged + 1
+    answered = len(replies(log))
+    assert acknowledged <= answered <= acknowledged + 1
     whole = found(run("dependent", *PAPER, "--json", keys=keys))
-    ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[len(answers) :]))
+    ended = found(run("dependent", "--resume", str(log), "--json", keys=keys[answered:]))
     assert ended["recommendation"] == whole["recommendation"]
-    assert [a["answer"] for a in ended["answers"]] == [a["answer"] for a in whole["answers"]]
+    assert [a["reply"] for a in ended["answers"]] == [a["reply"] for a in whole["answers"]]
 
 
 def test_the_last_answer_can_be_taken_back_at_the_end_and_after_resuming(tmp_path: Path) -> None:
@@ -170,7 +169,7 @@ def test_the_last_answer_can_be_taken_back_at_the_end_and_after_resuming(tmp_pat
         screen.press("q", 1)
         assert screen.end("so far.") == 0
     events = [event["event"] for event in tradeoff.interview.read_log(log.read_text())]
-    assert events.count("retraction") == 2 and events.count("answer") == len(keys) + 1
+    assert events.count("undo") == 2 and events.count("answer") == len(keys) + 1
 
 
 def test_details_and_help_are_followed_by_the_question_again() -> None:

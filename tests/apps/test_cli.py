@@ -79,7 +79,7 @@ def test_solve_agrees_with_the_library() -> None:
     problem = tradeoff.load("commute")
     weights = [[{"time": 3.0, "comfort": 1.0}.get(o.name, 0.0) for o in problem.objectives]]
     expected = problem.outcome(problem.best(weights)[0].value)
-    assert [one["amount"] for one in found["alternative"]["average"]] == pytest.approx(expected.tolist())
+    assert [one["amount"] for one in found["option"]["average"]] == pytest.approx(expected.tolist())
     assert found["plan"][0]["state"] == "home" and found["plan"][0]["probability"] == 1
     people = run("solve", "commute", "--weights", "time=3,comfort=1")
     assert people.exit_code == 0 and "on average" in people.output and "home" in people.output
@@ -88,7 +88,7 @@ def test_solve_agrees_with_the_library() -> None:
 def test_solve_a_catalogue() -> None:
     found = json.loads(run("solve", "coffee", "--weights", "price=1", "--json").output)
     coffee = tradeoff.load("coffee")
-    price = next(one["amount"] for one in found["alternative"]["average"] if one["objective"] == "price")
+    price = next(one["amount"] for one in found["option"]["average"] if one["objective"] == "price")
     assert price == coffee.values[:, [o.name for o in coffee.objectives].index("price")].min()
     assert found["item"] in run("solve", "coffee", "--weights", "price=1").output
 
@@ -115,6 +115,9 @@ def test_a_bad_problem_exits_with_3_and_says_where(tmp_path: Path) -> None:
     for command in (["check"], ["show"], ["solve", "--weights", "x=1"]):
         done = run(*command, str(path))
         assert done.exit_code == 3 and "bad.json" in done.stderr and done.stdout == ""
+    done = run("check", str(path), "--json")
+    said = json.loads(done.stdout)
+    assert done.exit_code == 3 and said["valid"] is False and "bad.json" in said["error"]
     assert run("check", "nowhere").exit_code == 3
     assert run("check").exit_code == 2
     assert run("nonsense").exit_code == 2
@@ -130,9 +133,29 @@ def test_check_says_what_was_put_right(tmp_path: Path) -> None:
     assert run("check", str(path)).exit_code == 3
     done = run("check", "--renormalise", str(path))
     assert done.exit_code == 0
-    assert "1 states cannot be reached" in done.stdout and "fixed comes out the same" in done.stdout
+    assert "1 state cannot be reached" in done.stdout and "fixed comes out the same" in done.stdout
     found = json.loads(run("check", "--renormalise", "--json", str(path)).output)
     assert found["valid"] is True and len(found["notes"]) == 2
+
+
+def test_check_says_that_there_are_too_many_objectives_and_how_to_choose(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    heads = [f"c{j} (max)" for j in range(30)]
+    rows = [["a", *map(str, range(30))], ["b", *map(str, range(30, 0, -1))]]
+    path.write_text("\n".join(",".join(row) for row in [["name", *heads], *rows]) + "\n")
+    (note,) = [note for note in json.loads(run("check", str(path), "--json").stdout)["notes"] if "at most 20" in note]
+    chosen = note.partition("--objectives ")[2]
+    assert not any(
+        "at most 20" in note
+        for note in json.loads(run("check", str(path), "--json", "--objectives", chosen).stdout)["notes"]
+    )
+    assert len(tradeoff.load(path, objectives=chosen).objectives) == 20
+
+
+def test_one_item_is_one_item(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("name,y (max)\na,1\nb,2\n")
+    assert "a catalogue of 1 item\n" in run("check", str(path)).stdout
 
 
 def test_hostile_names_stay_inert(tmp_path: Path) -> None:
@@ -161,6 +184,7 @@ def test_public_names_are_listed_once_and_resolve() -> None:
     assert set(tradeoff.__all__) == set(tradeoff._HOME)
     for name in tradeoff.__all__:
         assert getattr(tradeoff, name) is not None
+    assert {name for name in dir(tradeoff) if not name.startswith("__")} == set(tradeoff.__all__)
     assert tradeoff.__version__
     with pytest.raises(AttributeError, match="nonsense"):
         tradeoff.nonsense  # noqa: B018

@@ -16,7 +16,7 @@ from tradeoff.problems.coverage import Coverage
 
 def run(*arguments: object) -> tuple[int, str]:
     done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    return done.exit_code, done.output
+    return done.exit_code, done.stdout if "--json" in arguments else done.output
 
 
 def test_a_compiled_problem_is_written_continued_and_used_like_any_other(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_a_compiled_problem_is_written_continued_and_used_like_any_other(tmp_pat
     assert not list(tmp_path.glob(".*"))
     code, said = run("check", out)
     assert code == 0 and "computed beforehand" in said
-    code, said = run("simulate", out, "--users", "3", "--json")
-    assert code == 0 and json.loads(said)["users"] == 3
+    code, said = run("simulate", out, "--respondents", "3", "--json")
+    assert code == 0 and json.loads(said)["respondents"] == 3
     assert run("explain", out, "--weights", "noise=1")[0] == 0
 
 

@@ -16,13 +16,16 @@ from tests.apps.test_views import checked
 from tests.docs.test_snippets import DATA
 from tradeoff.apps.cli import afterwards
 from tradeoff.apps.cli.main import main
-from tradeoff.apps.web.admin import together_page
+from tradeoff.apps.web.jobs import group_page
 from tradeoff.interview import Interview
 from tradeoff.log import write_log
+from tradeoff.presentation.pareto import LETTERS, WIDTH, pareto_picture
+from tradeoff.presentation.text import text_width
+from tradeoff.simulation.respondents import LinearRespondent
 from tradeoff.stores import JsonLines, open_store
-from tradeoff.studies import Sessions, Study
+from tradeoff.studies import Session, Study
+from tradeoff.studies.service import Context
 from tradeoff.studies.together import finished_people
-from tradeoff.users import LinearUser
 
 LAPTOPS = str(DATA / "laptops.csv")
 OBJECTIVES = ("--objectives", "price:min,battery:max,weight:min,speed:max")
@@ -40,7 +43,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     found = []
     for name, weights in {"ann": [3, 1, 0, 0], "bo": [0, 3, 0, 1], "cy": [1, 0, 2, 3]}.items():
         interview = Interview(problem)
-        person = LinearUser.scaled(problem, weights, 0.02)
+        person = LinearRespondent.scaled(problem, weights, 0.02)
         while (question := interview.ask()) is not None:
             interview.tell(person(question))
         path = folder / f"{name}.jsonl"
@@ -53,23 +56,48 @@ def test_rank_prints_the_best_few_and_why_not(logs: list[Path]) -> None:
     done = run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]))
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("1. Giro") and "best for" in lines[0]
+    assert lines[0].startswith("1. Giro") and "likely the best" in lines[0]
     assert all(len(line) <= 80 for line in lines)
     assert sum(line[:2] in ("1.", "2.", "3.", "4.", "5.") for line in lines) == 5
     done = run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--why-not", "Elan", "--why-not", "2", "--what-if")
     assert "Why not Elan?" in done.stdout and "It can never be the best: “Cara”" in done.stdout
-    assert "If price mattered more" in done.stdout and "1. Giro" not in done.stdout
+    assert "Best for each share that price could have" in done.stdout and "1. Giro" not in done.stdout
     data = json.loads(
         run("rank", LAPTOPS, *OBJECTIVES, str(logs[1]), "--json", "--why-not", "Foro", "--places", "3").stdout
     )
     assert len(data["ranking"]) == 3 and data["why_not"][0]["name"] == "Foro"
 
 
+def test_an_unfinished_log_is_said_to_be_unfinished(logs: list[Path], tmp_path: Path) -> None:
+    begun = tmp_path / "begun.jsonl"
+    interview = Interview(tradeoff.load(LAPTOPS, objectives=OBJECTIVES[1]))
+    interview.ask()
+    interview.tell("first")
+    begun.write_text(write_log(interview.log))
+    for command in ("rank", "group"):
+        for log in (begun, logs[0]):
+            done = run(command, LAPTOPS, *OBJECTIVES, str(log), "--json")
+            assert done.exit_code == 0 and json.loads(done.stdout)
+            assert ("is not finished" in done.stderr) == (log == begun)
+
+
+def test_one_person_is_no_group(logs: list[Path]) -> None:
+    done = run("group", LAPTOPS, *OBJECTIVES, str(logs[0]))
+    assert done.exit_code == 0 and "ann keeps 100%" in done.stdout and "least" not in done.stdout
+
+
+def test_the_key_of_a_picture_fits_into_it(logs: list[Path], tmp_path: Path) -> None:
+    problem = tradeoff.load(LAPTOPS, objectives=OBJECTIVES[1])
+    picture = pareto_picture(problem, Interview.resume(problem, logs[0]).recommendation)
+    assert picture is not None and len(picture.key) == 4
+    assert all(14 + 26 + text_width(words, LETTERS) <= WIDTH for words, _ in picture.key)
+
+
 def test_plot_and_report_write_files(logs: list[Path], tmp_path: Path) -> None:
     picture, page = tmp_path / "a.svg", tmp_path / "a.html"
     done = run("plot", LAPTOPS, *OBJECTIVES, str(logs[0]), "-o", str(picture), "--axes", "price,speed")
     assert done.exit_code == 0 and f"written: {picture}" in done.stderr
-    assert "price and speed of 7 alternatives and of 1 that another one beats" in done.stdout
+    assert "price and speed of 7 options and of 1 that another one beats" in done.stdout
     assert ET.parse(picture).getroot().tag.endswith("svg")
     done = run("report", LAPTOPS, *OBJECTIVES, str(logs[0]), "-o", str(page), "--title", "A laptop for Ann")
     assert done.exit_code == 0 and "A laptop for Ann" in page.read_text()
@@ -82,7 +110,7 @@ def test_logs_of_other_problems_and_other_files_are_refused(logs: list[Path], tm
     done = run("rank", "coffee", str(logs[0]))
     assert done.exit_code == 4 and "the log is about another problem ('laptops'" in done.stderr
     done = run("report", "coffee", str(tmp_path / "none.jsonl"), "-o", str(tmp_path / "x.html"))
-    assert done.exit_code == 4 and "cannot read" in done.stderr
+    assert done.exit_code == 4 and "none.jsonl: the file cannot be read" in done.stderr
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     done = run("rank", "coffee", str(tmp_path / "binary"))
     assert done.exit_code == 4 and "it is not text" in done.stderr
@@ -103,17 +131,17 @@ def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
     with open_store(store) as opened:
         study = Study.of(problem, "mine", checks=False)
         study.keep(opened, problem)
-        sessions = Sessions(study, problem, opened)
-        for weights in ([3, 1, 0, 0], [0, 3, 0, 1]):
-            person, token = LinearUser.scaled(problem, weights, 0.02), sessions.open()
-            with sessions.session(token) as session:
-                while (asked := session.ask()) is not None:
-                    session.tell(asked.turn, person(asked.question))
-        token = sessions.open()
-        page = checked(together_page(sessions, problem))
-        assert "2 of 3 have finished" in page.text and "person 2" in page.text and token not in page.text
-        nobody = Sessions(Study.of(problem, "nobody"), problem, opened)
-        assert "Nobody has finished yet; 0 have a link." in checked(together_page(nobody, problem)).text
+        for number, weights in enumerate(([3, 1, 0, 0], [0, 3, 0, 1], None)):
+            session = Session.begin(problem, checks=False, order_seed=number, **study.interview_settings())
+            if weights is not None:
+                person = LinearRespondent.scaled(problem, weights, 0.02)
+                while (prompt := session.ask()) is not None:
+                    session.tell(prompt.turn, prompt.by_place(person(prompt.question)))
+            opened.create("mine", f"token-{number}", session.events)
+        context = Context.of(opened, study, problem)
+        page = checked(group_page(context, opened.logs("mine")))
+        assert "2 of 3 have finished" in page.text and "person 2" in page.text and "token" not in page.text
+        assert "Nobody has finished yet; 0 have a link." in checked(group_page(context, {})).text
     with open_store(store) as opened:
         empty = Study.of(problem, "empty")
         empty.keep(opened, problem)
@@ -143,6 +171,6 @@ def test_keys_at_the_end_open_the_ranking_why_not_and_what_if(logs: list[Path]) 
     assert afterwards.look_around(interview, problem, out, next_key)
     shown = out.export_text()
     assert "1. Giro" in shown and "Why not Elan?" in shown and "no item is called 'zzz'" in shown
-    assert "If price mattered more" in shown and shown.count(afterwards.LAST_PROMPT) == 6
+    assert "Best for each share that price could have" in shown and shown.count(afterwards.LAST_PROMPT) == 6
     assert len(afterwards.LAST_PROMPT) <= 80
     assert next(pressed, None) is None

@@ -13,14 +13,17 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 
 from tests import processes
 from tests.web.servers import TOOL, Server, begin, environment, turn_of
-from tests.web.test_postgresql import listeners
 from tradeoff import Catalogue, Objective, load, save
 from tradeoff.apps.cli.main import main
+from tradeoff.apps.cli.source import Source
+from tradeoff.apps.web.server import load_context
+from tradeoff.errors import StoreError
 from tradeoff.interview import read_log
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
@@ -69,7 +72,7 @@ def catalogue(shift: float = 0.0) -> Catalogue:
         (["study", "create"], ["--text", "--participants", "--closed", "--no-checks", "--seed", "@FILE", "PROBLEM"]),
         (["study", "list"], ["--links", "--json"]),
         (["study", "export"], ["parquet", "--out", "Nothing is overwritten"]),
-        (["study", "serve"], ["--workers", "--allowed-host", "PostgreSQL"]),
+        (["study", "serve"], ["--workers", "--allowed-host", "--store"]),
     ],
 )  # fmt: skip
 def test_help_says_what_can_be_said(words: list[str], said: list[str], folder: Path) -> None:
@@ -85,11 +88,12 @@ def test_help_says_what_can_be_said(words: list[str], said: list[str], folder: P
 def answer_all(server: Server, here: str) -> int:
     """Answer everything on the page, and return how often."""
     with server.client() as client:
+        client.post(f"{here}/start")
         for count in range(100):
             page = client.get(here)
             if page.status_code == 303:
                 return count
-            client.post(f"{here}/answer", data={"turn": str(turn_of(page.text)), "answer": "left"})
+            client.post(f"{here}/answer", data={"turn": str(turn_of(page.text)), "best": "1"})
     raise AssertionError("it never ends")
 
 
@@ -113,7 +117,8 @@ def test_a_study_from_the_first_command_to_the_data(folder: Path) -> None:
         answered = answer_all(server, links[0])
         assert answered > 3
         with server.client() as client:
-            client.post(f"{links[1]}/answer", data={"turn": "1", "answer": "same"})
+            client.post(f"{links[1]}/start")
+            client.post(f"{links[1]}/answer", data={"turn": "1", "reply": "equal"})
         listed = json.loads(fine("study", "list", "--json").stdout)  # while it is served
         assert server.stop() == 0
     (row,) = listed
@@ -123,7 +128,7 @@ def test_a_study_from_the_first_command_to_the_data(folder: Path) -> None:
 
     for kind in ("csv", "jsonl", "parquet"):
         zipped = fine("study", "export", "mine", "--format", kind, "--out", f"{kind}.zip", "--json")
-        assert json.loads(zipped.stdout) == {"people": 3, "written": [f"{kind}.zip"]}
+        assert json.loads(zipped.stdout) == {"people": 3, "unchecked": 0, "written": [f"{kind}.zip"]}
         plain = fine("study", "export", "mine", "--format", kind, "--out", f"in-{kind}")
         names = {f"answers.{kind}", f"participants.{kind}", "events.jsonl", "study.json", "README.txt", "problem.npz"}
         assert {path.name for path in Path(f"in-{kind}").iterdir()} == names
@@ -225,8 +230,7 @@ def test_a_store_that_cannot_be_used_is_said_with_its_name(folder: Path) -> None
         (["--workers", "0"], "workers"),
         (["--host", "0.0.0.0"], "--allowed-host"),
         (["--host", "203.0.113.9", "--allowed-host", "x.example", "--port", "0"], "203.0.113.9"),
-        (["--workers", "2", "--port", "0"], "PostgreSQL"),
-        (["-o", "sides=3"], "sides"),
+        (["-o", "order_seed=3"], "order_seed"),
         (["-o", "strategy=paper"], "--strategy"),
         (["--max-questions", "-1"], "max-questions"),
     ],
@@ -246,7 +250,7 @@ def test_a_study_keeps_its_problem_when_the_file_changes(folder: Path) -> None:
     save(catalogue(shift=0.5), "items.toml")
     with Server(folder, "study", "serve", "mine") as server, server.client() as client:
         state = client.post("/api/interviews").json()
-        amounts = [state["question"][side]["average"][0]["amount"] for side in ("first", "second")]
+        amounts = [option["average"][0]["amount"] for option in state["question"]["options"]]
         assert 1.0 in amounts and 1.5 not in amounts
     fine("study", "export", "mine", "--out", "data")
     assert load("data/problem.npz").values.tolist() == catalogue().values.tolist()
@@ -282,7 +286,7 @@ def test_a_study_of_a_program_is_read_again_from_it_and_refused_when_it_is_anoth
     named = ("--problem", "python:knapsack_of_a_study:problem")
     with Server(folder, "study", "serve", "mine", *named) as server, server.client() as client:
         here = begin(client)
-        client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
+        client.post(f"{here}/answer", data={"turn": "1", "best": "1"})
         before = client.get(here).text
         assert turn_of(before) == 2
     with Server(folder, "study", "serve", "mine", *named) as server, server.client() as client:
@@ -322,7 +326,7 @@ def test_it_ends_when_told_to_with_a_note(folder: Path, how: signal.Signals) -> 
     with Server(folder, "serve", "dependent", *PAPER) as server:
         with server.client() as client:
             here = begin(client)
-            assert client.post(f"{here}/answer", data={"turn": "1", "answer": "left"}).status_code == 303
+            assert client.post(f"{here}/answer", data={"turn": "1", "best": "1"}).status_code == 303
             server.process.send_signal(how)  # with a connection still open
             assert server.process.wait(processes.PATIENCE) == 0
         said = server.output.read_text(encoding="utf-8")
@@ -341,7 +345,7 @@ def test_a_second_server_at_the_same_port_is_refused(folder: Path) -> None:
         in_use = run("study", "create", "mine", "dependent", *PAPER)
         assert in_use.exit_code == 4 and "in use" in in_use.stderr
         with server.client() as client:
-            assert client.get("/health").status_code == 200
+            assert client.get("/healthz").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -389,23 +393,53 @@ def test_ctrl_c_before_it_is_ready_ends_it_without_a_traceback(folder: Path) -> 
     assert process.returncode in (0, 130) and "Traceback" not in error, error
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="listeners are counted as Linux shows them")
-def test_a_store_that_several_processes_can_write_to_takes_several_workers(folder: Path) -> None:
-    """The store decides, not its name."""
-    words = ("serve", "dependent", *PAPER, "--store", "folder:logs", "--workers", "2")
-    with Server(folder, *words) as server:
-        processes.until(lambda: listeners(server.port) == 2, "two processes that listen")
-        with server.client() as client:
+def test_a_replaced_worker_computes_with_the_same_problem_after_its_file_was_changed(folder: Path) -> None:
+    table = folder / "items.csv"
+    table.write_text("name,price,size\nAda,500,30\nBea,600,45\nCleo,700,55\nDora,800,60\n", encoding="utf-8")
+    words = ("serve", "items.csv", "--objectives", "price:min,size:max", "--workers", "1", *PAPER)
+    with Server(folder, *words) as server, server.client() as client:
+        children = psutil.Process(server.process.pid).children()
+        (worker,) = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        table.write_text(table.read_text(encoding="utf-8").replace("600", "650"), encoding="utf-8")
+        worker.kill()
+        for _ in range(3):
             token = client.post("/api/interviews").json()["id"]
-        for turn in range(1, 9):
-            with server.client() as client:  # a new connection each time: the kernel chooses the process anew
-                sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": "first"})
+            sent = client.post(f"/api/interviews/{token}/answers", json={"turn": 1, "reply": {"best": 1}})
             assert sent.status_code == 200, sent.text
-    with open_store("folder:logs") as store:
+    with open_store(STORE, write=False) as store:
         (name,) = Study.names(store)
-        assert [event["event"] for event in store.read(name, token)].count("answer") == 8
+        logs = store.logs(name).values()
+        assert {log[0]["problem"] for log in logs if isinstance(log, list)} == {Study.read(store, name).fingerprint}
+        assert len(logs) == 3
 
 
-def test_thinkers_are_for_one_worker(folder: Path) -> None:
-    done = processes.run([str(TOOL), "serve", "dependent", "--workers", "2", "--thinkers", "1"])
-    assert done.returncode == 2 and "--thinkers 1" in done.stderr and not list(folder.iterdir())
+def worker_problem(study: Study, source: Source) -> str:
+    """Return the fingerprint of the problem that a worker process computes with."""
+    return next(iter(load_context(STORE, study.name, source.read).problems))
+
+
+def test_workers_use_the_stored_problem_when_its_file_is_another_one(folder: Path) -> None:
+    save(catalogue(), "items.toml")
+    source = Source("items.toml", {})
+    problem = source.read()
+    study = Study.of(problem, "mine", strategy="paper", source=source.data())
+    with open_store(STORE) as store:
+        study.keep(store, problem)
+    assert worker_problem(study, source) == problem.fingerprint
+    save(catalogue(shift=0.5), "items.toml")
+    assert source.read().fingerprint != problem.fingerprint == worker_problem(study, source)
+    (folder / "items.toml").unlink()
+    assert worker_problem(study, source) == problem.fingerprint
+
+
+def test_workers_refuse_another_problem_when_the_first_is_not_stored(folder: Path) -> None:
+    save(catalogue(), "items.toml")
+    source = Source("items.toml", {"curves": "concave"})
+    problem = source.read()
+    study = Study.of(problem, "mine", source=source.data())
+    with open_store(STORE) as store:
+        study.keep(store, problem)
+    assert worker_problem(study, source) == problem.fingerprint
+    save(catalogue(shift=0.5), "items.toml")
+    with pytest.raises(StoreError, match="not what it was"):
+        worker_problem(study, source)

@@ -18,9 +18,10 @@ from click.testing import CliRunner, Result
 from tests import processes
 from tests.web.servers import Server
 from tradeoff.apps.cli.main import main
-from tradeoff.model import Answer
+from tradeoff.model import FIRST
 from tradeoff.stores import open_store
-from tradeoff.studies import Sessions, Study
+from tradeoff.studies import Session, Study
+from tradeoff.studies.study import new_token
 
 STORE = "sqlite:///tradeoff.db"
 
@@ -40,13 +41,15 @@ def answered(people: int = 3, name: str = "mine") -> list[str]:
     done = run("study", "create", name, "dependent", "--strategy", "paper", "--no-checks")
     assert done.exit_code == 0, done.stderr
     with open_store(STORE) as store:
-        sessions = Sessions(Study.read(store, name), Study.problem_of(store, name), store)
-        tokens = [sessions.open() for _ in range(people)]
+        study, problem = Study.read(store, name), Study.problem_of(store, name)
+        tokens = [new_token() for _ in range(people)]
         for token in tokens:
-            with sessions.session(token) as session:
-                asked = session.ask()
-                assert asked is not None
-                session.tell(asked.turn, Answer.FIRST)
+            order_seed = study.order_seed(token)
+            session = Session.begin(problem, checks=False, order_seed=order_seed, **study.interview_settings())
+            prompt = session.ask()
+            assert prompt is not None
+            session.tell(prompt.turn, prompt.by_place(FIRST))
+            store.create(name, token, session.events)
     return tokens
 
 
@@ -63,7 +66,15 @@ def mode(path: str | Path) -> int:
 
 
 @pytest.mark.parametrize(
-    "body", ["{broken", "[]", '{"event": "answer", "answer": "first", "number": 1}', "{}", '{"event": "check"}']
+    "body",
+    [
+        "{broken",
+        "[]",
+        '{"event": "answer", "best": 0, "number": 1}',
+        "{}",
+        '{"event": "check"}',
+        '{"event": "answer", "best": 1, "number": 1, "time": "2026-01-01T00:00:00+00:00"}',  # another answer
+    ],
 )
 def test_one_damaged_row_is_named_and_everything_else_is_listed_and_exported(body: str) -> None:
     tokens = answered()
@@ -82,13 +93,21 @@ def test_one_damaged_row_is_named_and_everything_else_is_listed_and_exported(bod
     assert "participant 2:" in Path("data/README.txt").read_text(encoding="utf-8")
     said = listed.output + exported.output + "".join(p.read_text("utf-8") for p in Path("data").glob("*.[ctj]*"))
     assert "Traceback" not in said and not any(token in said for token in tokens)
-    if body in ("{broken", "[]"):
-        assert listed.exit_code == 4 and row["damaged"] == 1
-        assert "participant 2 of the study 'mine' cannot be read" in listed.stderr
-        assert run("study", "list").exit_code == 4
+    assert listed.exit_code == 4 and row["damaged"] == 1
+    assert "participant 2 of the study 'mine' cannot be read" in listed.stderr
+    assert run("study", "list").exit_code == 4
 
 
-@pytest.mark.parametrize("body", ["{broken", "[]"])
+def test_an_export_says_whose_answers_have_no_checksums() -> None:
+    tokens = answered()
+    assert json.loads(run("study", "export", "mine", "--out", "new", "--json").stdout)["unchecked"] == 0
+    change("UPDATE events SET crc = NULL WHERE position = 2 AND log = (SELECT id FROM logs WHERE name = ?)", tokens[1])
+    exported = run("study", "export", "mine", "--json")
+    assert exported.exit_code == 0 and json.loads(exported.stdout)["unchecked"] == 1
+    assert "1 of 3 participants" in exported.stderr
+
+
+@pytest.mark.parametrize("body", ["{broken", "[]", '{"event": "answer", "reply": "skip", "number": 1}'])
 def test_a_damaged_row_leaves_the_admin_page_and_the_other_people_alone(body: str, folder: Path) -> None:
     tokens = answered()
     change(
@@ -172,7 +191,7 @@ def test_a_backup_of_a_served_study_has_everything_acknowledged_while_people_go_
                 state = client.post("/api/interviews").json()
                 token = state["id"]
                 for turn in range(1, 4):
-                    sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": "skip"})
+                    sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": "skip"})
                     assert sent.status_code == 200
                     acknowledged.append((token, turn))
 
@@ -202,7 +221,7 @@ def test_a_backup_of_a_served_study_has_everything_acknowledged_while_people_go_
             logs = store.logs("mine")
             for token, turn in before:
                 log = logs[token]
-                assert isinstance(log, list) and sum(event["event"] == "skip" for event in log) >= turn
+                assert isinstance(log, list) and sum(event.get("reply") == "skip" for event in log) >= turn
     assert run("study", "export", "mine", "--store", f"sqlite:///{copies[-1][0]}").exit_code == 0
 
 

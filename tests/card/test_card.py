@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tests.kernels.test_bellman import Layer, layers, weights_for
-from tradeoff import Interview, LinearUser, load
+from tradeoff import Interview, LinearRespondent, load
 from tradeoff.kernels import bellman, cuda
 from tradeoff.problems import card
 from tradeoff.problems.card import Card
@@ -64,16 +64,14 @@ def test_an_interview_is_the_same(name: str, strategy: str) -> None:
     found = []
     for solver in (CompiledSolver(), CompiledSolver(device=Card())):
         interview = Interview(load(name).replace(solver=solver), strategy)
-        user = LinearUser(np.arange(1, len(interview.problem.objectives) + 1))
+        user = LinearRespondent(np.arange(1, len(interview.problem.objectives) + 1))
         for _ in range(4):
             question = interview.ask()
             if question is None:
                 break
-            found.append((question.first.value.tobytes(), question.second.value.tobytes()))
+            found.append((question.key, None))
             interview.tell(user(question))
-        found.append(
-            (interview.recommendation.alternative.value.tobytes(), repr(interview.recommendation.regret_bound))
-        )
+        found.append((interview.recommendation.option.value.tobytes(), interview.recommendation.regret_bound))
     half = len(found) // 2
     assert found[:half] == found[half:]
 

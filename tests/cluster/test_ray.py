@@ -10,9 +10,8 @@ import ray
 from ray.util.joblib import register_ray
 
 import tradeoff
-from tests.test_population import timeless
-from tradeoff import population
-from tradeoff.results import read_results
+from tests.simulation.rows import assert_same_rows
+from tradeoff.simulation import read_results, run
 
 
 def test_ray_gives_the_same_rows_and_all_its_processors_are_used(
@@ -20,22 +19,23 @@ def test_ray_gives_the_same_rows_and_all_its_processors_are_used(
 ) -> None:
     coffee, used = tradeoff.load("coffee"), tmp_path / "used"
     used.mkdir()
-    monkeypatch.setattr(population, "ROUNDS", (0.0, 0.5))  # what is left after one interview goes to Ray
-    interview = population._interview
+    monkeypatch.setattr(run, "ALONE", 0.0)
+    interview = run._interview_part
 
     def noted(*given: object) -> object:
         (used / ray.get_runtime_context().get_worker_id()).touch()
         return interview(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(population, "_interview", noted)
+    monkeypatch.setattr(run, "_interview_part", noted)
     ray.init(num_cpus=3, include_dashboard=False, configure_logging=False)  # whatever this machine has
     try:
         register_ray()
         with joblib.parallel_config(backend="ray"):
-            run = population.simulate(coffee, 40, strategy="paper", out=tmp_path / "rows.csv")
+            found = run.simulate(coffee, 40, strategy="paper", out=tmp_path / "rows").results
     finally:
         ray.shutdown()
     assert len(list(used.iterdir())) == 3
     monkeypatch.undo()
-    expected = timeless(population.simulate(coffee, 40, strategy="paper", jobs=1).results)
-    assert timeless(run.results) == timeless(read_results(tmp_path / "rows.csv")) == expected
+    expected = run.simulate(coffee, 40, strategy="paper", jobs=1).results
+    assert_same_rows(found, expected)
+    assert_same_rows(read_results(tmp_path / "rows"), expected)

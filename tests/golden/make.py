@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Objective, cover, load, log, save
+from tradeoff import MDP, Catalogue, Interview, LinearRespondent, Objective, cover, load, log, save
+from tradeoff.model import EQUAL, FIRST, SECOND, SKIP, Question, Reply
 
 HERE = Path(__file__).resolve().parent
 WEIGHTS = [3.0, 1.0, 2.0]
+WORDS = {FIRST: "first", SECOND: "second", EQUAL: "same", SKIP: "skip"}
 
 
 class Clock:
@@ -82,18 +84,30 @@ def mdp() -> MDP:
 def interviewed(problem: Any, strategy: str, **settings: Any) -> Interview:
     """Return the interview of somebody who skips once and changes their mind once."""
     interview = Interview(problem, strategy, clock=Clock(), **settings)
-    person = LinearUser.scaled(problem, WEIGHTS, 0.01)
+    person = LinearRespondent.scaled(problem, WEIGHTS, 0.01)
     asked = 0
     while (question := interview.ask()) is not None:
         asked += 1
         if asked == 2:
             interview.skip()
         elif asked == 4:
-            interview.tell(person(question).swapped)
+            interview.tell(opposite(question, person(question)))
             interview.undo()
         else:
             interview.tell(person(question))
     return interview
+
+
+def opposite(question: Question, reply: Reply) -> Reply:
+    """Return the reply with the first and the last option, or the best and the worst, exchanged."""
+    if question.is_pair:
+        return {FIRST: SECOND, SECOND: FIRST, EQUAL: EQUAL}[reply]
+    return reply if reply.best is None else Reply(reply.worst, reply.best)
+
+
+def word_of(reply: Reply) -> str:
+    """Return a reply in a word: of pairs as the first logs had it, of menus as "best>worst"."""
+    return f"{reply.best}>{reply.worst}" if reply.worst is not None else WORDS[reply]
 
 
 def came_to(interview: Interview) -> dict[str, Any]:
@@ -101,8 +115,11 @@ def came_to(interview: Interview) -> dict[str, Any]:
     found = interview.recommendation
     return {
         "finished": interview.finished,
-        "answers": " ".join(f"{number}:{reply.value if reply else 'skip'}" for number, _, reply in interview.answers),
-        "value": found.alternative.value.tolist(),
+        "answers": " ".join(
+            f"{answer.number}:{'statement' if answer.statement else word_of(answer.reply)}"
+            for answer in interview.answers
+        ),
+        "value": found.option.value.tolist(),
         "weights": found.weights.tolist(),
         "regret_bound": found.regret_bound,
     }
@@ -121,20 +138,26 @@ def expect(name: str, interview: Interview) -> None:
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def write_session(path: Path, problem: Any, strategy: str) -> None:
-    """Write the log of somebody in a study: sides, checks, an end."""
+def write_session(path: Path, problem: Any, strategy: str, *, menus: bool = False) -> None:
+    """Write the log of somebody in a study: orders, checks, an end. With menus also a statement and an observation."""
     from tradeoff.studies import Session
 
-    session = Session.begin(problem, checks=True, strategy=strategy, sides=11, clock=Clock())
-    person = LinearUser.scaled(problem, WEIGHTS, 0.01)
+    settings = {"questions": "best-worst-4"} if menus else {}
+    session = Session.begin(problem, checks=True, strategy=strategy, order_seed=11, clock=Clock(), **settings)
+    if menus:
+        session.know(f"{problem.objectives[0].name} >= 20%")
+        session.interview.observe([problem.names[0], problem.names[1]], "first")
+    person = LinearRespondent.scaled(problem, WEIGHTS, 0.01)
+    before = session.turn - 1
     while (asked := session.ask()) is not None:
-        if asked.turn == 2:
-            session.tell(2, None)
-        elif asked.turn in (4, 7):  # a check, and a question
-            session.tell(asked.turn, person(asked.question).swapped)
+        reply = person(asked.question)
+        if asked.turn == before + 2:
+            session.tell(asked.turn, SKIP)
+        elif asked.turn in (before + 4, before + 7):  # a check, and a question
+            session.tell(asked.turn, asked.by_place(opposite(asked.question, reply)))
             session.undo()
         else:
-            session.tell(asked.turn, person(asked.question))
+            session.tell(asked.turn, asked.by_place(reply))
     write_log(path, session.events)
     expect(path.name, session.interview)
 
@@ -159,18 +182,22 @@ def write_study(path: Path, problem: Any) -> None:
 def write_store(path: Path, problem: Any) -> None:
     """Write a database with a study and two people, of whom one has finished, as one file."""
     from tradeoff.stores import open_store
-    from tradeoff.studies import Sessions, Study
+    from tradeoff.studies import Session, Study
+    from tradeoff.studies.study import new_token
 
     with open_store(f"sqlite:///{path}") as store:
         study = Study.of(problem, "cycling", strategy="paper", seed=7)
         study.keep(store, problem)
-        sessions = Sessions(study, problem, store)
-        person = LinearUser.scaled(problem, WEIGHTS, 0.01)
+        person = LinearRespondent.scaled(problem, WEIGHTS, 0.01)
         for most in (1000, 3):
-            with sessions.session(sessions.open()) as session:
-                while (asked := session.ask()) is not None and asked.turn <= most:
-                    session.tell(asked.turn, person(asked.question))
-                expect(f"{path.name} {'ann' if most > 3 else 'bob'}", session.interview)
+            token = new_token()
+            session = Session.begin(
+                problem, checks=study.checks, order_seed=study.order_seed(token), **study.interview_settings()
+            )
+            while (asked := session.ask()) is not None and asked.turn <= most:
+                session.tell(asked.turn, asked.by_place(person(asked.question)))
+            store.create(study.name, token, session.events)
+            expect(f"{path.name} {'ann' if most > 3 else 'bob'}", session.interview)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")  # one file, and nothing beside it
         connection.execute("VACUUM")
@@ -214,9 +241,7 @@ def main() -> None:
     if not paths["log"].exists():
         write_session(paths["log"], problem, "paper")
         write_session(paths["log"].with_stem(f"{paths['log'].stem}-careful"), problem, "careful")
-    checked = paths["log"].with_stem(f"{paths['log'].stem}-checksums")
-    if not checked.exists():
-        write_session(checked, problem, "paper")
+        write_session(paths["log"].with_stem(f"{paths['log'].stem}-menus"), problem, "careful", menus=True)
     if not paths["study"].exists():
         write_study(paths["study"], problem)
     if not paths["store"].exists():

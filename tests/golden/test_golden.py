@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -14,13 +15,17 @@ import pytest
 
 from tests.golden import make
 from tests.golden.make import HERE
-from tradeoff import Answer, Coverage, Interview, cover, load
+from tradeoff import Coverage, Interview, cover, load
 from tradeoff.errors import LogError
 from tradeoff.interview import FORMAT, READABLE, read_log
+from tradeoff.log import Stated, fold
+from tradeoff.model import EQUAL, FIRST
 from tradeoff.stores import JsonLines, open_store
-from tradeoff.studies import Session, Sessions, Study
+from tradeoff.studies import Session, Study
 from tradeoff.studies.checks import flags
+from tradeoff.studies.compute import Compute
 from tradeoff.studies.export import answer_rows, participant_rows
+from tradeoff.studies.service import Context, StudyService
 
 EXPECTED: dict[str, dict[str, Any]] = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 LOGS = sorted(path.name for path in HERE.glob("log-*.jsonl"))
@@ -80,7 +85,7 @@ def test_a_compiled_file_is_what_it_was(name: str) -> None:
     assert (len(found.plans.values), round(found.guarantee, 6), round(found.slack, 6)) == COMPILED[name]
     weights = np.random.default_rng(5).dirichlet(np.ones(3), 300)
     worth, most = (
-        np.array([row @ alternative.value for row, alternative in zip(weights, problem.best(weights), strict=True)])
+        np.array([row @ option.value for row, option in zip(weights, problem.best(weights), strict=True)])
         for problem in (found, made)
     )
     assert (worth >= (1 - found.guarantee) * most).all()
@@ -112,18 +117,18 @@ def test_a_log_can_be_gone_on_with_wherever_it_broke_off(name: str) -> None:
     problem = problem_of(events[0])
     for end in range(1, len(events), 5):
         interview = Interview.resume(problem, events[:end])
-        interview.replay(events[end:])
+        interview.extend(events[end:])
         same(interview, EXPECTED[name])
     half = Interview.resume(problem, events[: len(events) // 2])
     while half.ask() is not None:
-        half.tell(Answer.FIRST)
+        half.tell(half.ask().replies[0])
     assert half.finished
 
 
 @pytest.mark.parametrize("name", REPLAYED)
 def test_a_log_is_a_session_too(name: str) -> None:
     events = read_log((HERE / name).read_text(encoding="utf-8"))
-    checks = any(event["event"] == "check" for event in events)
+    checks = any(event["event"] == "check" or "check" in event for event in events)
     session = Session.resume(problem_of(events[0]), events, checks=checks)
     assert session.ask() is None and session.events[: len(events)] == events
     same(session.interview, EXPECTED[name])
@@ -138,8 +143,12 @@ def test_the_answers_of_a_log_are_data_for_ever(name: str, tmp_path: Path) -> No
     problem = problem_of(events[0])
     rows = answer_rows(problem, {"ann": events})
     standing = [
-        f"{row['number']}:{row['answer']}" for row in rows if row["kind"] == "question" and not row["retracted"]
+        f"{given.number}:{'statement' if isinstance(given.shown, Stated) else make.word_of(given.reply)}"
+        for given in fold(events).standing
+        if given.check is None
     ]
+    counted = [row for row in rows if row["kind"] in ("question", "statement", "observation") and not row["undone"]]
+    assert [row["number"] for row in counted] == [int(one.split(":")[0]) for one in standing]
     used = EXPECTED[name]["answers"].split()
     assert sorted(standing) == sorted(used) and len(used) > 4
     (person,) = participant_rows(problem, {"ann": events})
@@ -153,24 +162,23 @@ def test_a_log_of_questions_that_would_not_be_asked_now_still_counts(name: str) 
     events = read_log((HERE / name).read_text(encoding="utf-8"))
     problem = problem_of(events[0])
     interview = Interview.resume(problem, events)
-    taken_back = {event["number"] for event in events if event["event"] == "retraction"}
-    given = {e["number"]: e.get("answer") for e in events if e["event"] in ("answer", "skip")}
-    standing = {number: answer for number, answer in given.items() if number not in taken_back}
-    used = {number: reply and reply.value for number, _, reply in interview.answers}
-    assert used.items() <= standing.items()
-    assert used.keys() == standing.keys() or interview.finished  # unless fewer were enough to be sure
+    undone = {event["number"] for event in events if event["event"] == "retraction"}
+    given = {e["number"]: e.get("answer", "skip") for e in events if e["event"] in ("answer", "skip")}
+    standing = {number: answer for number, answer in given.items() if number not in undone}
+    assert {answer.number: make.word_of(answer.reply) for answer in interview.answers} == standing
+    assert interview.questions_answered == interview.recommendation.questions == len(standing)
     # It advises about what it did then, and goes on: with a person who answers as before it comes to an end.
     now, then = interview.recommendation, EXPECTED[name]
-    assert np.dot(np.array(then["weights"]), now.alternative.value) > 0.8 * np.dot(then["weights"], then["value"])
+    assert np.dot(np.array(then["weights"]), now.option.value) > 0.8 * np.dot(then["weights"], then["value"])
     for _ in range(60):
         if interview.ask() is None:
             break
-        interview.tell("same")
+        interview.tell(EQUAL)
     assert interview.finished
     again = Interview.resume(problem, interview.log)
     assert again.log == interview.log
     assert again.recommendation.weights.tolist() == interview.recommendation.weights.tolist()
-    for number in standing:  # anything can be taken back, whoever asked
+    for number in standing:  # anything can be undone, whoever asked
         Interview.resume(problem, interview.log).undo(number)
 
 
@@ -179,7 +187,7 @@ def test_the_first_version_was_shown_as_it_was_asked() -> None:
     events = read_log((HERE / "log-1.jsonl").read_text(encoding="utf-8"))
     assert not any({"sides", "left"} & event.keys() for event in events)
     interview = Interview.resume(problem_of(events[0]), events)
-    assert set(interview.sides_shown().values()) == {"first"} and interview.sides is None
+    assert set(interview.display_orders().values()) == {(0, 1)} and interview.order_seed is None
 
 
 def test_golden_logs_hold_everything_that_a_log_can_hold() -> None:
@@ -190,6 +198,7 @@ def test_golden_logs_hold_everything_that_a_log_can_hold() -> None:
     plain = {"header", "question", "answer", "skip", "retraction"}
     assert kinds["tradeoff-log/1"] == plain
     assert kinds["tradeoff-log/2"] == plain | {"check", "check-answer", "check-retraction", "end"}
+    assert kinds["tradeoff-log/3"] == {"header", "question", "answer", "undo", "end", "statement", "observation"}
 
 
 @pytest.mark.parametrize("change", ["format", "problem", "question"])
@@ -217,9 +226,17 @@ def test_a_study_is_read_with_its_problem_and_goes_on(name: str) -> None:
         assert problem.fingerprint == make.catalogue().fingerprint == study.fingerprint
         assert (study.strategy, study.settings, study.seed) == ("paper", {"max_questions": 30}, 7)
         assert study.texts == {"title": "Bicycles é"} and study.checks and study.open
-        sessions = Sessions(study, problem, store)
-        token = sessions.open()
-        sessions.answer(token, 1, Answer.FIRST)
+        compute = Compute(Context.of, (store, study, problem))
+        service = StudyService(study, problem, store, compute)
+
+        async def answered() -> str:
+            token = await service.begin()
+            await service.answer(token, 1, lambda shown: FIRST)
+            return token
+
+        token = asyncio.run(answered())
+        compute.close()
+        assert [event["event"] for event in store.read("cycling", token)][:3] == ["header", "question", "answer"]
         assert store.read("cycling", token)[0]["settings"]["max_questions"] == 30
 
 
@@ -235,13 +252,23 @@ def test_a_database_opens_replays_and_goes_on(name: str, tmp_path: Path) -> None
         first, second = participant_rows(problem, logs)
         assert first["finished"] and not second["finished"] and not first["flagged"] and second["answers"] == 3
         assert len(answer_rows(problem, logs)) == first["answers"] + 2 + 3
-        sessions = Sessions(study, problem, store)
-        with sessions.session(list(logs)[1]) as session:
-            while (asked := session.ask()) is not None:
-                session.tell(asked.turn, Answer.FIRST)
+        session = Context.of(store, study, problem).session(bob)
+        while (asked := session.ask()) is not None:
+            session.tell(asked.turn, asked.by_place(FIRST))
+        store.append("cycling", list(logs)[1], session.events[len(bob) :], after=len(bob))
     with open_store(f"sqlite:///{path}", write=False) as store:
         assert store.logs("cycling")[list(logs)[1]][: len(bob)] == bob
         assert all(row["finished"] for row in participant_rows(problem, store.logs("cycling")))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("store-*.db")))
+def test_a_database_can_be_read_without_being_changed(name: str, tmp_path: Path) -> None:
+    path = copied(name, tmp_path)
+    with open_store(f"sqlite:///{path}", write=False) as store:
+        assert [len(log) for log in store.logs("cycling").values()] == list(store.lengths("cycling").values())
+        assert all(store.read("cycling", token) == log for token, log in store.logs("cycling").items())
+        assert store.unchecked("cycling") == (2 if name == "store-0001.db" else 0)
+    assert path.read_bytes() == (HERE / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("store-*.db")))

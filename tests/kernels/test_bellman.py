@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tradeoff.kernels import bellman, wide
+from tradeoff.kernels import bellman
+from tradeoff.kernels import policy as policies
 
 Array = np.ndarray[Any, Any]
 
@@ -146,16 +146,14 @@ def test_a_solution_does_not_depend_on_its_batch(layer: Layer, count: int, steps
     assert_array_equal(moved_values.view(np.int64), values[:, order].view(np.int64))
     assert_array_equal(moved_policy, policy[:, :, order])
     b = data.draw(st.integers(0, count - 1))
-    kept = bellman.arrange(*layer[:4])
-    for arranged in (None, kept):
-        alone_values, alone_policy = solve(layer, weights[b : b + 1], steps, arranged=arranged)
-        assert_array_equal(alone_values[:, 0].view(np.int64), values[:, b].view(np.int64))
-        assert_array_equal(alone_policy[:, :, 0], policy[:, :, b])
+    alone_values, alone_policy = solve(layer, weights[b : b + 1], steps)
+    assert_array_equal(alone_values[:, 0].view(np.int64), values[:, b].view(np.int64))
+    assert_array_equal(alone_policy[:, :, 0], policy[:, :, b])
 
 
-@pytest.mark.parametrize("states", [511, 512, 513, 1700])
-def test_a_single_solution_agrees_with_the_batch_across_blocks(states: int) -> None:
-    """The arranged sweep works block by block; the batch knows no blocks."""
+@pytest.mark.parametrize("states", [1, 2, 513, 1700])
+def test_a_single_solution_agrees_with_the_batch_if_choices_are_short_and_long(states: int) -> None:
+    """The single sweep adds up the first successors of a choice in another way than further ones."""
     rng = np.random.default_rng(states)
     counts = np.where(rng.random(states) < 0.05, rng.integers(9, 40, states), rng.integers(0, 7, states))
     widths = np.where(rng.random(counts.sum()) < 0.05, rng.integers(9, 40, counts.sum()), 0)
@@ -164,10 +162,9 @@ def test_a_single_solution_agrees_with_the_batch_across_blocks(states: int) -> N
     weights = weights_for(layer, 2)
     values, policy = solve(layer, weights, 13)
     for b in range(2):
-        for arranged in (None, bellman.arrange(*layer[:4])):
-            alone_values, alone_policy = solve(layer, weights[b : b + 1], 13, arranged=arranged)
-            assert_array_equal(alone_values[:, 0].view(np.int64), values[:, b].view(np.int64))
-            assert_array_equal(alone_policy[:, :, 0], policy[:, :, b])
+        alone_values, alone_policy = solve(layer, weights[b : b + 1], 13)
+        assert_array_equal(alone_values[:, 0].view(np.int64), values[:, b].view(np.int64))
+        assert_array_equal(alone_policy[:, :, 0], policy[:, :, b])
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -184,13 +181,9 @@ def test_terminal_states_alone_are_worth_nothing(count: int, steps: int) -> None
     assert not totals.any()
 
 
-def test_only_ragged_layers_are_arranged() -> None:
-    regular = build(1, np.full(9, 3), np.full(27, 2), 2)
-    assert bellman.arrange(*regular[:4]) is None
-    ragged = bellman.arrange(*build(1, np.arange(9), np.full(36, 2), 2)[:4])
-    assert ragged is not None
-    assert sorted(ragged.choice) == list(range(36))
-    assert sorted(ragged.state) == list(range(9))
+def followed(layer: Layer, policy: Array, occupancy: Array, totals: Array, threads: int) -> None:
+    """Follow policies on several threads, which may share one."""
+    bellman.forward(*layer, policy, occupancy, totals, threads, lambda: bellman.incoming(*layer[:4]))
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 16, 17, 24, 40])
@@ -210,7 +203,7 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
     bellman.forward(*layer, policy, occupancy, totals)
     threaded_occupancy = np.full((layer.states, count), 1 / layer.states)
     threaded_totals = np.zeros((count, 3))
-    bellman.forward(*layer, policy, threaded_occupancy, threaded_totals, threads=3)
+    followed(layer, policy, threaded_occupancy, threaded_totals, threads=3)
     assert_array_equal(threaded_occupancy, occupancy)
     assert_array_equal(threaded_totals, totals)
 
@@ -220,8 +213,7 @@ def test_a_solution_does_not_depend_on_threads(count: int) -> None:
 def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_threads(
     monkeypatch: pytest.MonkeyPatch, objectives: int, everywhere: bool
 ) -> None:
-    monkeypatch.setattr("tradeoff.kernels.policy.wide_from", lambda *_: 5_000)  # as many as that are many here
-    monkeypatch.setattr("tradeoff.kernels.wide._STEPS", 3)  # counted for at once, where the policy has 6
+    monkeypatch.setattr("tradeoff.kernels.policy._wide_from", lambda *_: 5_000)  # as many as that are many here
     rng = np.random.default_rng(5)
     states = 45_000
     counts = rng.integers(0, 4, states)
@@ -233,7 +225,7 @@ def test_a_policy_that_reaches_many_states_is_followed_alike_by_any_number_of_th
     found = []
     for threads in (1, 2, 3, 8):
         occupancy, totals = start.copy(), np.ones((1, objectives))
-        bellman.forward(*layer, policy, occupancy, totals, threads=threads)
+        followed(layer, policy, occupancy, totals, threads)
         found.append((occupancy, totals))
     assert np.count_nonzero(found[0][0]) > 20_000
     for occupancy, totals in found[1:]:
@@ -252,21 +244,10 @@ def test_a_policy_is_followed_alike_from_any_step_on(seed: int, states: int, fir
     totals = rng.random((2, 3))
     alone, earned = occupancy.copy(), totals.copy()
     bellman.forward(*layer, policy[first:], alone, earned)
-    wide.forward_wide(*layer, policy, 1, first, occupancy, totals, threads)
+    into = bellman.incoming(*layer[:4])
+    policies._forward_wide(layer.state_ptr, layer.reward, into, policy, 1, first, occupancy, totals, threads)
     assert_array_equal(occupancy[:, 1].view(np.int64), alone[:, 1].copy().view(np.int64))
     assert_array_equal(totals[1].view(np.int64), earned[1].view(np.int64))
-
-
-def test_threads_do_not_wait_for_one_that_failed() -> None:
-    calls = itertools.count()
-
-    def kernel(progress: Array, task: int) -> int:
-        if next(calls) == 0:
-            raise KeyboardInterrupt
-        return 5  # cannot begin yet, because the task of the other thread was not done
-
-    with pytest.raises(KeyboardInterrupt):
-        wide._together(kernel, (), 3)
 
 
 def test_a_policy_is_evaluated_alike_by_any_number_of_threads() -> None:

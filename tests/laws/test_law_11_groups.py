@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from tests.models import all_policies, small_arrays
 from tests.strategies.people import random_catalogue
-from tradeoff.decisions.groups import Group, group
+from tradeoff.decisions.group import Group, group
 from tradeoff.errors import ArgumentError
 from tradeoff.interview import Interview
 from tradeoff.problems.catalogue import Catalogue

@@ -28,12 +28,12 @@ def test_best_reaches_the_maximum_over_all_policies(arrays: Arrays, seed: int) -
     gains = (outcomes - mdp.origin) / mdp.scale
     rows = weight_rows(seed, len(mdp.objectives))
     found = mdp.best(rows)
-    for row, alternative in zip(rows, found, strict=True):
-        assert_allclose(alternative.value @ row, (gains @ row).max(), rtol=0, atol=1e-10 * (1 + np.abs(row).sum()))
-        # The value is that of a real policy, and the policy behind the alternative has it.
-        assert np.abs(gains - alternative.value).max(axis=1).min() < 1e-9
+    for row, option in zip(rows, found, strict=True):
+        assert_allclose(option.value @ row, (gains @ row).max(), rtol=0, atol=1e-10 * (1 + np.abs(row).sum()))
+        # The value is that of a real policy, and the policy behind the option has it.
+        assert np.abs(gains - option.value).max(axis=1).min() < 1e-9
         (policy,) = mdp.solve([row])
-        assert_allclose(mdp.evaluate(policy), alternative.value, atol=1e-12)
+        assert_allclose(mdp.evaluate(policy), option.value, atol=1e-12)
 
 
 @given(small_arrays(), seeds)
@@ -41,10 +41,10 @@ def test_best_is_never_dominated_for_weights_that_are_not_negative(arrays: Array
     mdp = arrays.mdp()
     _, outcomes = all_policies(arrays)
     gains = (outcomes - mdp.origin) / mdp.scale
-    for alternative in mdp.best(np.abs(weight_rows(seed, len(mdp.objectives)))):
-        better = gains - alternative.value
+    for option in mdp.best(np.abs(weight_rows(seed, len(mdp.objectives)))):
+        better = gains - option.value
         dominates = np.all(better >= -1e-10, axis=1) & np.any(better > 1e-8, axis=1)
-        assert not dominates.any(), gains[dominates][0] - alternative.value
+        assert not dominates.any(), gains[dominates][0] - option.value
 
 
 @given(small_arrays())
@@ -68,10 +68,10 @@ def test_best_agrees_with_a_linear_program_on_larger_models(seed: int) -> None:
     )
     mdp = arrays.mdp()
     rows = rng.normal(size=(4, 4))
-    for row, alternative in zip(rows, mdp.best(rows), strict=True):
+    for row, option in zip(rows, mdp.best(rows), strict=True):
         raw = mdp.gain_scale.raw_weights(row)
         optimum = lp_optimum(mdp, raw)
-        found = raw @ mdp.outcome(alternative.value)
+        found = raw @ mdp.outcome(option.value)
         assert_allclose(found, optimum, atol=1e-6 * (1 + abs(optimum)))
         assert found >= optimum - 1e-6 * (1 + abs(optimum))
 
@@ -98,10 +98,10 @@ def test_a_catalogue_returns_its_best_item(seed: int, items: int, k: int, intege
     catalogue = Catalogue(values, [Objective(f"o{j}", goal=goal) for j, goal in enumerate(goals)])
     gains = (values - catalogue.origin) / catalogue.scale
     rows = weight_rows(seed, k)
-    for row, alternative in zip(rows, catalogue.best(rows), strict=True):
-        assert_allclose(alternative.value @ row, (gains @ row).max(), atol=1e-11)
-        assert_allclose(alternative.value, gains[alternative.plan.index], atol=1e-12)
+    for row, option in zip(rows, catalogue.best(rows), strict=True):
+        assert_allclose(option.value @ row, (gains @ row).max(), atol=1e-11)
+        assert_allclose(option.value, gains[option.plan.index], atol=1e-12)
         if row.min() >= 0:
-            better = gains - alternative.value
+            better = gains - option.value
             assert not np.any(np.all(better >= -1e-12, axis=1) & np.any(better > 1e-10, axis=1))
-        assert catalogue.best([row])[0].value.tobytes() == alternative.value.tobytes()
+        assert catalogue.best([row])[0].value.tobytes() == option.value.tobytes()

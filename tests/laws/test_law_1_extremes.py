@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from tests.models import random_arrays
-from tradeoff import MDP, Catalogue, LinearUser, PointSet
+from tradeoff import MDP, Catalogue, LinearRespondent, PointSet
 from tradeoff.model import OptimalPolicy
 from tradeoff.problem import Problem
 from tradeoff.problems import compiled
-from tradeoff.users import relative_regret
+from tradeoff.simulation.respondents import relative_regret
 
 
 def many_actions(count: int, best_at: tuple[int, ...], horizon: int = 1) -> MDP:
@@ -99,7 +99,7 @@ def test_weights_near_the_largest_number_do_not_overflow(weights: list[float]) -
 
 def test_people_with_huge_weights_have_a_finite_regret() -> None:
     for problem in problems(1):
-        person = LinearUser.scaled(problem, [1e308, 1e308, 1.5e308])
+        person = LinearRespondent.scaled(problem, [1e308, 1e308, 1.5e308])
         (best,) = problem.best([person.weights])
         assert person.worth(best.value) == pytest.approx(1.0)
-        assert relative_regret(problem, LinearUser([1e308, 1e308, 1.5e308]), best) == 0.0
+        assert relative_regret(problem, LinearRespondent([1e308, 1e308, 1.5e308]), best) == 0.0

@@ -45,9 +45,9 @@ def plus_then_minus(shares: tuple[float, ...], amount: float = 1.0) -> MDP:
 def test_an_objective_that_nets_to_zero_is_shown(parts: list[int], amount: float) -> None:
     mdp = plus_then_minus(tuple(part / sum(parts) for part in parts), amount)
     (best,) = mdp.best([[1, 1]])
-    for alternative in (best, dilute(best, 0.3)):
+    for option in (best, dilute(best, 0.3)):
         for method in METHODS:
-            check(mdp.show(alternative, method=method), mdp, alternative.plan)
+            check(mdp.show(option, method=method), mdp, option.plan)
     assert [o.name for o in mdp.irrelevant] == ["debt"] and mdp.origin[0] == 0.0
 
 
@@ -76,7 +76,7 @@ def test_random_models_with_net_amounts(seed: int, kind: str, horizon: int, meth
     first, second = mdp.best(rng.normal(size=(2, 3)))
     stochastic = mdp.plan(random_stochastic(mdp, rng))
     for plan in (first.plan, stochastic, Mixture((0.2, 0.3, 0.5), (second.plan, NOTHING, stochastic))):
-        check(mdp.show(mdp.alternative(plan), method=method), mdp, plan)
+        check(mdp.show(mdp.option(plan), method=method), mdp, plan)
 
 
 @pytest.mark.parametrize("offset", [3_000.0, 10_000.0, 1e8])

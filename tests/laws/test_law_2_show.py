@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from tests.models import Arrays, random_arrays
 from tests.problems.test_mdp import random_stochastic
-from tradeoff import MDP, NOTHING, Alternative, ArgumentError, Catalogue, Lottery, Mixture, dilute, load, represent
+from tradeoff import MDP, NOTHING, ArgumentError, Catalogue, Lottery, Mixture, Option, dilute, load, represent
 from tradeoff.model import Plan, Policy
 from tradeoff.representation import parts_of
 
@@ -143,7 +143,7 @@ def test_mixtures_with_nothing_and_of_several_policies(drawn: tuple[MDP, np.rand
         Mixture((0.2, 0.3, 0.5), (first.plan, NOTHING, inner)),
         NOTHING,
     ):
-        lottery = mdp.show(mdp.alternative(plan), method=method)
+        lottery = mdp.show(mdp.option(plan), method=method)
         check(lottery, mdp, plan, method=method)
         rounding = 1e-15 * (mdp.horizon + 8) * mdp.largest_total / np.abs(mdp.scale)  # where a range is next to nothing
         gap = np.abs(mdp.gain_scale.gains(lottery.average) - mdp.evaluate(plan))
@@ -237,7 +237,7 @@ def test_catalogues(seed: int, k: int, items: int) -> None:
     assert_allclose(half.average, catalogue.outcome(0.5 * best.value), atol=1e-12)
     assert len(half.trajectories) <= 2
     several = Mixture((0.1, 0.2, 0.7), (best.plan, NOTHING, Mixture((0.5, 0.5), (best.plan, NOTHING))))
-    shown = catalogue.show(Alternative(catalogue.evaluate(several), several))
+    shown = catalogue.show(Option(catalogue.evaluate(several), several))
     assert len(shown.trajectories) <= 2
     assert_allclose(shown.average, catalogue.outcome(catalogue.evaluate(several)), atol=1e-12)
     if len(shown.trajectories) == 2:
@@ -248,7 +248,7 @@ def test_what_cannot_be_shown_is_named() -> None:
     mdp = load("commute")
     (best,) = mdp.best([[1, 1, 1, 1, 1]])
     with pytest.raises(ArgumentError, match=r"value is .* but its plan is worth"):
-        mdp.show(Alternative(best.value + 0.1, best.plan))
+        mdp.show(Option(best.value + 0.1, best.plan))
     with pytest.raises(ArgumentError, match="it must be 'expand'"):
         mdp.show(best, method="magic")
     with pytest.raises(ArgumentError, match="positive and sum to 1"):

@@ -7,10 +7,12 @@ import pytest
 
 from tests.laws.asking import ASKING, PROBLEMS
 from tests.strategies.people import random_catalogue
-from tradeoff import PointSet, Recommendation
+from tradeoff import LinearRespondent, PointSet, Question, Recommendation, Reply
+from tradeoff.evidence import QUESTIONS, Answer
+from tradeoff.model import EQUAL
 from tradeoff.problem import Problem
 from tradeoff.strategies import Step, Strategy, elicitation
-from tradeoff.testing.strategies import check_certificates, interview, simulated_person
+from tradeoff.testing.strategies import check_certificates, interview, simulated_person, worst_regret
 
 CERTIFYING = ["certified", "careful"]
 
@@ -49,6 +51,52 @@ def test_certificates_hold_where_rays_are_too_many(
                 asking, lambda seed=seed: random_catalogue(np.random.default_rng([6, seed]), 5, kind="sphere"), seed,
                 error_rate=error_rate,
             )  # fmt: skip
+
+
+class NamesAnythingNear(LinearRespondent):
+    """Names as best any option within the precision of the best, and as worst any within it of the worst.
+
+    These two may be too close to tell apart, and the worst may even be the better one. With ``forced``, this respondent never
+    says "about equal" of a menu.
+    """
+
+    forced = False
+
+    def __call__(self, question: Question) -> Reply:
+        if question.is_pair:
+            return super().__call__(question)
+        worth = question.values @ self.weights
+        if np.ptp(worth) <= self.precision and not self.forced:
+            return EQUAL
+        replies = [
+            reply
+            for reply in question.replies
+            if reply.best is not None
+            and worth[reply.best] >= worth.max() - self.precision
+            and (reply.worst is None or worth[reply.worst] <= worth.min() + self.precision)
+        ]
+        return replies[self._random.integers(len(replies))]
+
+
+@pytest.mark.parametrize("questions", [name for name in QUESTIONS if name != "pairs"])
+@pytest.mark.parametrize("asking", CERTIFYING)
+def test_certificates_of_menus_hold_for_every_way_to_name_best_and_worst(asking: str, questions: str) -> None:
+    """If the best were taken to beat the worst by more than the precision, some of these would be exceeded."""
+    checked = 0
+    for seed, precision in enumerate([0.0, 0.01, 0.05, 0.15, 0.15, 0.3, 0.3]):
+        rng = np.random.default_rng([seed, 22])
+        problem = random_catalogue(rng, 2 + seed % 2, items=15, kind="sphere")
+        weights = LinearRespondent.scaled(problem, rng.dirichlet(np.ones(len(problem.objectives)))).weights
+        person = NamesAnythingNear(weights, precision, seed=seed)
+        person.forced = seed % 2 == 0
+        worth = problem.gains @ weights
+        for moment in interview(asking, problem, person, questions=questions, max_questions=8):
+            said = moment.recommendation
+            assert said.regret_bound is not None or asking == "careful"  # no reply contradicts another one
+            if said.regret_bound is not None:
+                checked += 1
+                assert 1 - said.option.value @ weights / worth.max() <= said.regret_bound + 1e-9
+    assert checked >= 10
 
 
 def inexact(seed: int, k: int, gap: float) -> tuple[PointSet, np.ndarray]:
@@ -91,17 +139,19 @@ def test_a_target_below_the_optimisers_gap_is_not_sought_for_ever() -> None:
 
 def test_the_robust_bound_is_the_worst_without_any_one_answer() -> None:
     """Against the definition: each answer in turn is left out, and the worst case worked out anew."""
-    from tradeoff.testing.strategies import worst_regret
-
     checked = 0
     for seed in range(8):
         problem = random_catalogue(np.random.default_rng([4, seed]), 4, kind="sphere")
         person = simulated_person(problem, seed, error_rate=0.1)
         held = interview("careful", problem, person)
         said = held[-1].recommendation
-        answers = [(i, m.question, m.reply) for i, m in enumerate(held[:-1], start=1) if i not in said.doubtful]
+        answers = [
+            Answer(m.question, m.reply, i)
+            for i, m in enumerate(held[:-1], start=1)
+            if i not in (*said.doubtful, *said.unexplained)
+        ]
         found = [
-            worst_regret(problem, [other for other in answers if other is not left_out], said.alternative.value)
+            worst_regret(problem, [other for other in answers if other is not left_out], said.option.value)
             for left_out in answers
         ]
         if said.robust_bound is not None and None not in found:
@@ -120,9 +170,7 @@ def test_the_check_finds_a_false_certificate() -> None:
         def recommend() -> Recommendation:
             return Recommendation(optima[0], weights, 0, "trust me", regret_bound=0.001)
 
-        from tradeoff import Question
-
-        yield Step(Question(optima[0], optima[1]), recommend, 1)
+        yield Step(Question((optima[0], optima[1])), recommend, 1)
         return recommend()
 
     with pytest.raises(AssertionError, match="law 6"):

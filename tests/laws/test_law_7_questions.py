@@ -7,7 +7,7 @@ import pytest
 
 from tests.laws.asking import ASKING, PROBLEMS
 from tests.strategies.people import random_catalogue
-from tradeoff import LinearUser
+from tradeoff import LinearRespondent
 from tradeoff.testing.strategies import InAnotherOrder, check_units, interview, simulated_person
 
 
@@ -29,6 +29,6 @@ def test_the_order_of_objectives_does_not_decide_how_much_is_asked(asking: str) 
         problem = random_catalogue(rng, 3, items=40, kind="sphere")
         person, order = simulated_person(problem, seed), rng.permutation(3)
         plain += len(interview(strategy, problem, person, **options)) - 1
-        permuted = LinearUser(person.weights[order], person.precision)
+        permuted = LinearRespondent(person.weights[order], person.precision)
         turned += len(interview(strategy, InAnotherOrder(problem, order), permuted, **options)) - 1
     assert abs(plain - turned) <= 0.2 * plain, (plain, turned)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeoff.model import Objective
-from tradeoff.presentation.cards import advantages, amounts, card, changes, comparison, pair
+from tradeoff.presentation.cards import amounts, card, changes
+from tradeoff.presentation.question import advantages, objective_rows, question_table
 from tradeoff.presentation.stories import heaviest_first
 from tradeoff.problem import dilute
 from tradeoff.problems.catalogue import Catalogue
@@ -21,8 +22,10 @@ tables = st.lists(st.tuples(values, values, values), min_size=2, max_size=4, uni
 @given(tables)
 def test_swapping_the_sides_swaps_everything(table: list[tuple[float, ...]]) -> None:
     problem = Catalogue(table, OBJECTIVES)
-    first, second = problem.alternative(0), problem.alternative(1)
-    for one, other in zip(comparison(problem, first, second), comparison(problem, second, first), strict=True):
+    first, second = problem.option(0), problem.option(1)
+    for one, other in zip(
+        objective_rows(problem, [first, second]), objective_rows(problem, [second, first]), strict=True
+    ):
         assert (one.amounts, one.values) == (other.amounts[::-1], other.values[::-1])
         assert (one.better, one.difference, one.scale) == (OTHER[other.better], other.difference, other.scale)
 
@@ -30,7 +33,7 @@ def test_swapping_the_sides_swaps_everything(table: list[tuple[float, ...]]) -> 
 @given(tables)
 def test_the_better_side_is_better_and_rounding_is_no_difference(table: list[tuple[float, ...]]) -> None:
     problem = Catalogue(table, OBJECTIVES)
-    rows = comparison(problem, problem.alternative(0), problem.alternative(1))
+    rows = objective_rows(problem, [problem.option(0), problem.option(1)])
     for j, row in enumerate(rows):
         left, right = row.values
         assert [left, right] == pytest.approx([table[0][j], table[1][j]], rel=1e-9, abs=1e-3)
@@ -45,28 +48,29 @@ def test_the_better_side_is_better_and_rounding_is_no_difference(table: list[tup
 
 
 @given(tables)
-def test_an_alternative_differs_from_itself_in_nothing(table: list[tuple[float, ...]]) -> None:
+def test_an_option_differs_from_itself_in_nothing(table: list[tuple[float, ...]]) -> None:
     problem = Catalogue(table, OBJECTIVES)
-    one = problem.alternative(0)
-    assert {row.better for row in comparison(problem, one, one)} == {""}
+    one = problem.option(0)
+    assert {row.better for row in objective_rows(problem, [one, one])} == {""}
     assert changes(problem, one, one) == [""] * 3
 
 
 def test_differences_are_seen_from_the_better_side() -> None:
     problem = Catalogue([[40, 5, 0], [60, 7, 0]], OBJECTIVES)
-    rows = comparison(problem, problem.alternative(0), problem.alternative(1))
+    rows = objective_rows(problem, [problem.option(0), problem.option(1)])
     assert [(row.better, row.difference if row.better else "") for row in rows] == [
         ("A", "20 min less"), ("B", "2 points more"), ("", ""),
     ]  # fmt: skip
-    assert changes(problem, problem.alternative(0), problem.alternative(1)) == ["20 min more", "2 points more", ""]
-    assert changes(problem, problem.alternative(0), problem.alternative(1), least=2.0) == ["", "", ""]
-    assert [row.amount for row in amounts(problem, problem.alternative(1))] == ["60 min", "7 points", "0 %"]
+    assert changes(problem, problem.option(0), problem.option(1)) == ["20 min more", "2 points more", ""]
+    assert changes(problem, problem.option(0), problem.option(1), least=2.0) == ["", "", ""]
+    assert [row.amount for row in amounts(problem, problem.option(1))] == ["60 min", "7 points", "0 %"]
 
 
 def test_both_sides_of_a_pair_count_out_of_the_same_number() -> None:
     problem = Catalogue(np.diag([10.0, 5.0, 3.0]), OBJECTIVES, ["x", "y", "z"], labels={"kind": ["p", "q", "r"]})
-    left, right = dilute(problem.alternative(0), 0.005), problem.alternative(1)
-    found = pair(problem, left, right, (heaviest_first(problem.show(left)), heaviest_first(problem.show(right))))
+    left, right = dilute(problem.option(0), 0.005), problem.option(1)
+    lotteries = [heaviest_first(problem.show(option)) for option in (left, right)]
+    found = question_table(problem, [left, right], "best", lotteries)
     assert [one.total for one in found.cards] == [1000, 1000]
     assert [one.counts for one in found.cards] == [(995, 5), (1000,)]
     assert found.cards[1].title == "y" and found.cards[0].title == ""

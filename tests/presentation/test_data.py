@@ -11,16 +11,18 @@ import pytest
 
 import tradeoff
 from tradeoff.apps.web.openapi import document
+from tradeoff.evidence import QUESTIONS
 from tradeoff.model import Recommendation
 from tradeoff.presentation.data import (
     explanation_data,
     interview_data,
     problem_data,
-    question_data,
     recommendation_data,
+    reply_data,
+    shown_data,
     solution_data,
 )
-from tradeoff.users import LinearUser
+from tradeoff.simulation.respondents import LinearRespondent
 
 BUNDLED = ["coffee", "commute", "portfolio"]
 
@@ -30,26 +32,27 @@ def valid(name: str, data: Any) -> None:
     jsonschema.validate(data, {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
 
 
+@pytest.mark.parametrize("kind", QUESTIONS)
 @pytest.mark.parametrize("name", BUNDLED)
-def test_questions_and_recommendations_are_as_the_api_says(name: str) -> None:
+def test_questions_and_recommendations_are_as_the_api_says(name: str, kind: str) -> None:
     problem = tradeoff.load(name)
-    interview = tradeoff.Interview(problem)
-    person = LinearUser.scaled(problem, np.arange(1, len(problem.objectives) + 1), 0.01)
+    interview = tradeoff.Interview(problem, questions=kind, order_seed=1)
+    person = LinearRespondent.scaled(problem, np.arange(1, len(problem.objectives) + 1), 0.01)
     for _ in range(2):
-        question = interview.ask()
-        assert question is not None
-        valid("Question", question_data(problem, question, "second"))
+        shown, question = interview.next(), interview.ask()
+        assert shown is not None and question is not None
+        valid("Question", shown_data(problem, shown))
         interview.tell(person(question))
     found = interview_data(problem, interview)
     valid("Recommendation", found["recommendation"])
-    assert [answer["first"]["gains"] for answer in found["answers"]] == [
-        question.first.value.tolist() for _, question, _ in interview.answers
-    ]
+    for told, answer in zip(found["answers"], interview.answers, strict=True):
+        assert [option["gains"] for option in told["options"]] == answer.asked.values.tolist()
+        assert told["reply"] == reply_data(answer.reply)
     json.dumps(found, allow_nan=False)
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_solve_and_explain_speak_of_the_same_alternative(name: str) -> None:
+def test_solve_and_explain_speak_of_the_same_option(name: str) -> None:
     problem = tradeoff.load(name)
     weights = np.ones(len(problem.objectives))
     (best,) = problem.best([weights])
@@ -57,11 +60,11 @@ def test_solve_and_explain_speak_of_the_same_alternative(name: str) -> None:
         solution_data(problem, weights, best),
         explanation_data(problem, weights, best, problem.show(best)),
     )
-    valid("Alternative", explained["alternative"])
-    assert solved["alternative"] == {key: explained["alternative"][key] for key in ("gains", "average")}
+    valid("Option", explained["option"])
+    assert solved["option"] == {key: explained["option"][key] for key in ("gains", "average")}
     assert solved["weights"] == explained["weights"] and solved["score"] == pytest.approx(float(weights @ best.value))
     assert {"item", "plan", "solution"} & set(solved)
-    shares = [story["share"] for story in explained["alternative"]["stories"]]
+    shares = [story["share"] for story in explained["option"]["stories"]]
     assert shares == sorted(shares, reverse=True)
     json.dumps([solved, explained, problem_data(problem)], allow_nan=False)
 

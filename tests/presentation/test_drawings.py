@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff
-from tradeoff.model import Lottery, Objective, Trajectory
 from tradeoff.presentation import svg
 from tradeoff.presentation.maps import location_name, map_layout
-from tradeoff.presentation.notebook import lottery_html
-from tradeoff.presentation.sheet import plan_svg
-from tradeoff.presentation.stories import average, outcomes, path_words
+from tradeoff.presentation.risk import risks
 from tradeoff.presentation.text import one_line, text_width, wrap
-from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,107 +30,10 @@ HOSTILE = [
     "W" * 120,
     "a b" * 40,
 ]
-names = st.sampled_from(HOSTILE) | st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip()))
-
-
-@st.composite
-def lotteries(draw: st.DrawFn) -> Lottery:
-    k = draw(st.integers(1, 6))
-    named = draw(st.lists(names, min_size=k, max_size=k, unique=True))
-    goals, units = st.sampled_from(["max", "min"]), st.sampled_from(["", "min", "micromorts per year", *HOSTILE])
-    objectives = tuple(Objective(name, draw(units), draw(goals)) for name in named)
-    count = draw(st.integers(1, k + 1))
-    ways = []
-    for _ in range(count):
-        length = draw(st.integers(0, 6))
-        states = tuple(draw(st.lists(names, min_size=length + 1, max_size=length + 1)))
-        actions = tuple(draw(st.lists(names, min_size=length, max_size=length)))
-        amounts = st.sampled_from([0.0, 1.0, -1e6]) | st.floats(-1e12, 1e12)
-        outcome = np.array(draw(st.lists(amounts, min_size=k, max_size=k)))
-        ways.append(Trajectory(states, actions, draw(st.sampled_from([1.0, 0.3])), outcome))
-    shares = np.array(draw(st.lists(st.floats(1e-9, 1), min_size=count, max_size=count)))
-    return Lottery(objectives, shares / shares.sum(), tuple(ways))
 
 
 def squeezed(text: str) -> str:
     return "".join(one_line(text).split())
-
-
-# --- the sheet -------------------------------------------------------------------------------------------------------
-
-
-def sheet(name: str, weights: list[float]) -> tuple[Lottery, ET.Element]:
-    problem = tradeoff.load(name)
-    (best,) = problem.best([weights])
-    lottery = problem.show(best)
-    return lottery, ET.fromstring(plan_svg(problem, best, lottery))
-
-
-@pytest.mark.parametrize(
-    ("name", "weights", "drawn"),
-    [
-        ("commute", [3, 0, 1, 0, 0], {"array", "map", "bar", "key"}),
-        ("vacuum", [1, 1, 1, 1, 1], {"map tiled"}),
-        ("portfolio", [1, 1, 1, 1], {"bar"}),
-        ("coffee", [1, 0, 0, 0, 0], {"bar"}),
-    ],
-)
-def test_a_sheet_holds_every_story_and_every_average(name: str, weights: list[float], drawn: set[str]) -> None:
-    lottery, root = sheet(name, weights[: len(tradeoff.load(name).objectives)])
-    told = squeezed("".join(element.text or "" for element in root.iter(f"{SVG}text")))
-    for objective, (named, amount) in zip(lottery.objectives, average(lottery), strict=True):
-        assert squeezed(f"{named}: {amount}") in told, objective
-    if len(lottery.trajectories) > 1:
-        assert all(squeezed(f"{n} {a}") in told for story in outcomes(lottery) for n, a in story)
-    for trajectory in lottery.trajectories:
-        assert squeezed(tradeoff.load(name).wording.words(trajectory.states[-1])) in told
-    classes = {element.get("class", "").replace(" better", "") for element in root.iter(f"{SVG}svg")}
-    assert drawn <= classes
-    for element in root.iter(f"{SVG}svg"):
-        assert element.get("viewBox") or element.get("class") == "defs"
-
-
-@pytest.mark.parametrize("kind", ["catalogue", "mdp"])
-def test_hostile_names_stay_inert_and_inside_a_sheet(kind: str) -> None:
-    objectives = [Objective(HOSTILE[0], HOSTILE[1]), Objective(HOSTILE[3], HOSTILE[8], "min")]
-    problem: Catalogue | MDP
-    if kind == "catalogue":
-        values = np.random.default_rng(1).random((len(HOSTILE), 2))
-        labels = {HOSTILE[2]: HOSTILE}
-        stripped = [f"x{text}x" for text in HOSTILE]
-        problem = Catalogue(values, objectives, stripped, labels=labels, title=HOSTILE[9])
-    else:
-        start, *ends = (f"x{HOSTILE[i]}x" for i in (0, 2, 8))
-        rows = [(start, f"x{HOSTILE[i]}x", 0.5, end, (i, j)) for i in (1, 4) for j, end in enumerate(ends)]
-        places = {name: (i, i % 2) for i, name in enumerate((start, *ends))}
-        problem = MDP.from_rows(
-            rows, ends=ends, start=start, horizon=2, objectives=objectives, places=places, title=HOSTILE[1]
-        )
-    (best,) = problem.best([[1, 1]])
-    root = ET.fromstring(plan_svg(problem, best, problem.show(best)))
-    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
-        "svg", "title", "desc", "style", "rect", "path", "circle", "text", "tspan", "defs", "g", "use",
-    }  # fmt: skip
-    for element in root.iter():
-        assert not {name for name in element.attrib if name.startswith("on") or name == "style"}
-        assert element.get("href", "#").startswith("#") and "url(" not in " ".join(element.attrib.values())
-    for element in root.findall(f"{SVG}text"):
-        size = float(element.get("font-size", ""))
-        assert (
-            float(element.get("x", "")) + text_width(element.text or "", size, "font-weight" in element.attrib) <= 640
-        )
-    assert "url(" not in root.findtext(f"{SVG}style", "") and "var(" not in root.findtext(f"{SVG}style", "")
-
-
-def test_every_class_of_a_drawing_has_a_style() -> None:
-    rules = (svg.STATIC / "drawing.css").read_text()
-    drawn = ET.tostring(sheet("commute", [3, 0, 1, 0, 0])[1], encoding="unicode").replace("ns0:", "")
-    shapes = re.findall(
-        r'<(?:path|circle|rect)[^>]* class="([^"]+)"', re.sub(r"<rect class=\"paper\"[^>]*>", "", drawn)
-    )
-    used = {name for classes in shapes for name in classes.split()}
-    assert {"s0", "l0", "way", "case", "roads", "dots", "start", "end", "track", "fill"} <= used
-    assert all(re.search(rf"\.{name}\b", rules) for name in used)
 
 
 # --- measuring and wrapping ------------------------------------------------------------------------------------------
@@ -191,6 +88,38 @@ def test_bars_are_on_the_scale_they_are_given() -> None:
     assert "band" in svg.range_bar(0.5, (0.2, 0.7)) and "band" not in svg.range_bar(0.5, None)
 
 
+def test_hostile_names_stay_inert_in_a_map() -> None:
+    start, *ends = (f"x{HOSTILE[i]}x" for i in (0, 2, 8))
+    rows = [(start, f"x{HOSTILE[i]}x", 0.5, end, (i, j)) for i in (1, 4) for j, end in enumerate(ends)]
+    places = {name: (i, i % 2) for i, name in enumerate((start, *ends))}
+    objectives = [tradeoff.Objective(HOSTILE[0], HOSTILE[1]), tradeoff.Objective(HOSTILE[3], HOSTILE[8], "min")]
+    layout = map_layout(MDP.from_rows(rows, ends=ends, start=start, horizon=2, objectives=objectives, places=places))
+    assert layout is not None
+    drawn = [svg.map_defs(layout), svg.map_of(layout, [(start, ends[0])], HOSTILE[6])]
+    for root in (ET.fromstring(one) for one in drawn if one is not None):
+        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert tags <= {"svg", "title", "desc", "rect", "path", "circle", "text", "tspan", "defs", "g", "use"}
+        for element in root.iter():
+            assert not {name for name in element.attrib if name.startswith("on") or name == "style"}
+            assert element.get("href", "#").startswith("#") and "url(" not in " ".join(element.attrib.values())
+
+
+def test_every_class_of_a_drawing_has_a_style() -> None:
+    trip = tradeoff.load("commute")
+    layout = map_layout(trip)
+    (best,) = trip.best([[3, 0, 1, 0, 0]])
+    lottery = trip.show(best)
+    paths = [trajectory.states for trajectory in lottery.trajectories]
+    assert layout is not None
+    drawn = [svg.icon_array([90, 8, 2], 100, "words"), svg.map_defs(layout), svg.map_of(layout, paths, "words")]
+    drawn += [svg.bar(1, (0, 2), True), svg.range_bar(0.5, (0.2, 0.7)), *map(svg.quantile_dots, risks(lottery))]
+    shapes = re.findall(r'<(?:path|circle|rect)[^>]* class="([^"]+)"', "".join(map(str, drawn)))
+    used = {name for classes in shapes for name in classes.split()}
+    assert {"s0", "l0", "way", "case", "roads", "dots", "start", "end", "track", "fill"} <= used
+    rules = (svg.STATIC / "drawing.css").read_text()
+    assert all(re.search(rf"\.{name}\b", rules) for name in used)
+
+
 def test_the_flat_is_drawn_as_a_floor_plan_and_the_town_as_a_map() -> None:
     flat, town = map_layout(tradeoff.load("vacuum")), map_layout(tradeoff.load("commute"))
     assert flat is not None and town is not None
@@ -216,54 +145,6 @@ def test_locations_are_called_by_what_their_states_have_in_common() -> None:
     assert location_name(["in a half-empty subway", "in a crowded subway"]) == "subway"
     assert location_name(["half-way by bicycle in the sun", "half-way by bicycle in the rain"]) == "half-way by bicycle"
     assert location_name(["the", "a"])  # never nothing
-
-
-# --- notebooks -------------------------------------------------------------------------------------------------------
-
-
-class Seen(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.open: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        if tag != "br":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-@given(lotteries())
-def test_the_table_of_a_notebook_holds_every_text_and_nothing_active(lottery: Lottery) -> None:
-    seen = Seen()
-    seen.feed(lottery_html(lottery))
-    seen.close()
-    assert seen.open == []
-    assert seen.tags <= {"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "br"}
-    paths = [step for trajectory in lottery.trajectories for step in path_words(trajectory)]
-    amounts = [text for row in (*outcomes(lottery), average(lottery)) for pair in row for text in pair]
-    for text in [*paths, *amounts]:
-        assert squeezed(text) in squeezed(seen.text)
-
-
-def test_a_long_path_leaves_out_its_middle() -> None:
-    states = tuple(f"stop {i}" for i in range(1001))
-    table = lottery_html(Lottery((Objective("x"),), [1.0], (Trajectory(states, ("on",) * 1000, 1.0, np.zeros(1)),)))
-    assert "… 972 more …" in table and "stop 0: on" in table and "stop 1000" in table
-    assert table.count("<br>") < 40
-
-
-def test_notebooks_show_a_lottery_of_the_public_library_as_a_table() -> None:
-    coffee = tradeoff.load("coffee")
-    (best,) = coffee.best([[1, 0, 0, 0, 0]])
-    assert str(coffee.show(best)._repr_html_()).startswith("<table")
 
 
 def roads_of(drawing: str, name: str) -> set[str]:
@@ -292,8 +173,6 @@ def test_one_map_shows_where_two_plans_differ() -> None:
 
 
 def test_dots_are_twenty() -> None:
-    from tradeoff.presentation.risk import risks
-
     trip = tradeoff.load("commute")
     (best,) = trip.best([[1, 1, 1, 1, 1]])
     for risk in risks(trip.show(best)):

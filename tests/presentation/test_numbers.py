@@ -167,7 +167,8 @@ def test_a_difference_looks_about_as_large_as_it_is(pair: tuple[float, float]) -
     ("unit", "one", "gap_of_one"),
     [
         ("points", "1 point", "1 point"), ("times", "1 time", "1"), ("%", "1 %", "1 percentage point"), ("s", "1 s", "1 s"),
-        ("micromorts", "1 micromort", "1 micromort"), ("classes", "1 class", "1 class"), ("", "1", "1"),
+        ("micromorts", "1 micromort", "1 micromort"), ("classes", "1 classes", "1 classes"), ("", "1", "1"),
+        ("Gbps", "1 Gbps", "1 Gbps"), ("series", "1 series", "1 series"), ("buses", "1 buses", "1 buses"),
         ("Celsius", "1 Celsius", "1 Celsius"), ("EUR/kg", "1 EUR/kg", "1 EUR/kg"),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tradeoff
 from tests.laws.test_law_2_show import models
 from tradeoff import Mixture
+from tradeoff.decisions import what_if
 from tradeoff.errors import ProblemError
 from tradeoff.presentation import plans
 from tradeoff.presentation.data import recommendation_data
@@ -21,7 +22,6 @@ from tradeoff.presentation.plans import RULES, guide, names_beside, plan_name, p
 from tradeoff.presentation.ranking import ranking_table
 from tradeoff.presentation.result import result, what_ifs
 from tradeoff.problem import dilute
-from tradeoff.sensitivity import what_if
 from tradeoff.wording import Wording
 
 
@@ -44,11 +44,11 @@ def holds(rule, problem, situation) -> bool:
     return situation.step + 1 in steps
 
 
-def check(problem, alternative) -> None:
-    found = guide(problem, alternative)
+def check(problem, option) -> None:
+    found = guide(problem, option)
     assert found is not None and 1 <= len(found.rules) <= RULES
-    decisions = [s for s in problem.details(alternative.plan).situations if s.free] or list(
-        problem.details(alternative.plan).situations
+    decisions = [s for s in problem.details(option.plan).situations if s.free] or list(
+        problem.details(option.plan).situations
     )
     right = 0.0
     for situation in decisions:
@@ -88,9 +88,9 @@ def test_the_two_sides_of_a_question_have_different_names(name: str) -> None:
         assert (names[0] != names[1]) == (np.abs(one.value - other.value).max() > 1e-9)
 
 
-def named_first(problem, alternative) -> str:
+def named_first(problem, option) -> str:
     """Return what a plan decides first, by its own account."""
-    situations = problem.details(alternative.plan).situations
+    situations = problem.details(option.plan).situations
     decided = [one for one in situations if one.free] or list(situations)
     return min(decided, key=lambda one: one.step).action
 
@@ -168,20 +168,24 @@ def test_a_recommended_plan_has_one_name_everywhere() -> None:
     alike = 0
     for seed in range(4):
         interview = tradeoff.Interview(problem, seed=0)
-        person = tradeoff.LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
+        person = tradeoff.LinearRespondent.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(5)), 0.01)
         while (question := interview.ask()) is not None:
             interview.tell(person(question))
         found = interview.recommendation
         data = recommendation_data(problem, found, True, [])
-        name = recommended_name(problem, found.alternative, found.runner_up)
-        assert f"“{name}”" in result(problem, found, problem.show(found.alternative), True).sentence
-        assert data["alternative"]["name"] == data["guide"]["name"] == name
-        assert {change["stops"][0]["name"] for change in change_data(problem, interview)} == {name}
-        assert all(one.stops[0].plan == f"“{name}”" for one in what_ifs(problem, found, what_if(problem, found)))
+        name = recommended_name(problem, found.option, found.runner_up)
+        assert f"“{name}”" in result(problem, found, problem.show(found.option), True).sentence
+        assert data["option"]["name"] == data["guide"]["name"] == name
+        changes = what_if(problem, found)
+        for change, told in zip(changes, change_data(problem, interview), strict=True):
+            unchanged = change.stretches.index(change.unchanged)
+            assert change.unchanged.option is found.option and told["stretches"][unchanged]["name"] == name
+        for one in what_ifs(problem, found, changes):
+            assert [switch.plan for switch in one.switches if switch.recommended] == [f"“{name}”"]
         if found.runner_up is not None:
             rows = ranking_table(problem, tradeoff.ranking(interview), {}).rows
             assert rows[0].name == name, [row.name for row in rows]
-            alike += name != plan_name(problem, found.alternative)
+            alike += name != plan_name(problem, found.option)
     assert alike  # some runner-up begins as the recommended plan does
 
 
@@ -191,7 +195,7 @@ def test_a_mixture_is_named_with_its_chance() -> None:
     assert plan_name(problem, dilute(first, 0.3)).endswith(
         ", with a chance of 30%, otherwise the worst trip imaginable"
     )
-    both = problem.alternative(Mixture((0.6, 0.4), (first.plan, second.plan)))
+    both = problem.option(Mixture((0.6, 0.4), (first.plan, second.plan)))
     assert plan_name(problem, both).startswith(plan_name(problem, first))
     told = guide(problem, dilute(first, 0.3))
     assert told is not None and told.lead == "With a chance of 30% this is what is done:"
@@ -214,6 +218,32 @@ def test_an_item_is_simply_taken() -> None:
     problem = tradeoff.load("coffee")
     (best,) = problem.best([[1, 0, 0, 0, 0]])
     assert guide(problem, best) is None and plan_name(problem, best) == best.plan.name
+
+
+def test_long_names_of_items_stay_and_only_routes_are_told_by_their_streets() -> None:
+    long = [
+        "Charming two-room flat in the old town, with a view over the river, bright",
+        "Attic, with a view over the river",
+    ]
+    flats = tradeoff.Catalogue([[1, 2], [2, 1]], names=long)
+    one, other = flats.best(np.eye(2))
+    assert {*plan_names(flats, one, other)} == {*long}
+    routes = tradeoff.Catalogue([[1, 2], [2, 1]], names=long)
+    routes.roads = (("a", "b"),)
+    assert {*plan_names(routes, one, other)} == {
+        "by Attic",
+        f"by {long[0].replace(', with a view over the river', '')}",
+    }
+
+
+def test_the_parts_of_a_solution_are_listed_as_they_are() -> None:
+    def best(weights):
+        number = int(np.argmax([[9.0, 1.0], [1.0, 9.0]] @ weights))
+        return [[9.0, 1.0], [1.0, 9.0]][number], [["tent", "stove: gas"], ["book", "guitar"]][number]
+
+    bag = tradeoff.PointSet(best, ["comfort", "fun"], gap=0)
+    told = guide(bag, bag.best([[1, 0]])[0])
+    assert told is not None and told.lines == ("tent", "stove: gas") and "start" not in told.lead
 
 
 def test_states_are_said_in_phrases() -> None:

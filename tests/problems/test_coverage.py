@@ -17,7 +17,7 @@ from tradeoff import (
     Catalogue,
     Coverage,
     Interview,
-    LinearUser,
+    LinearRespondent,
     PointSet,
     ProblemError,
     cover,
@@ -145,7 +145,7 @@ def test_an_interview_on_a_coverage_solves_nothing(
     save(cover(problem, 0.005), tmp_path / "compiled.npz")
     compiled = load(tmp_path / "compiled.npz")
     weights = np.array([3.0, 1.0, 1.0, 0.5, 0.2])
-    person = LinearUser.scaled(problem, weights, precision=0.001)
+    person = LinearRespondent.scaled(problem, weights, precision=0.001)
     with monkeypatch.context() as without:
         without.setattr(type(problem.solver), "optimal_outcomes", lambda *_: pytest.fail("solved"))
         without.setattr(type(problem.solver), "optimal_values", lambda *_: pytest.fail("solved"))
@@ -155,10 +155,10 @@ def test_an_interview_on_a_coverage_solves_nothing(
         advice = interview.recommendation
     best = float(optimal_worth(problem, weights[None])[0])
     assert advice.regret_bound is not None
-    assert 1 - weights @ advice.alternative.value / best <= advice.regret_bound  # against the best of all plans
+    assert 1 - weights @ advice.option.value / best <= advice.regret_bound  # against the best of all plans
     assert advice.regret_bound >= compiled.slack  # what the coverage leaves open is in every bound
-    assert len(compiled.show(advice.alternative).trajectories) >= 1
-    assert compiled.details(advice.alternative.plan).situations
+    assert len(compiled.show(advice.option).trajectories) >= 1
+    assert compiled.details(advice.option.plan).situations
 
 
 def test_the_slack_of_the_problem_is_part_of_the_guarantee() -> None:
@@ -166,7 +166,7 @@ def test_the_slack_of_the_problem_is_part_of_the_guarantee() -> None:
     rough = PointSet(lambda w: points[np.argmax(points @ w)], ["a", "b", "c"], gap=0.05)
     found = cover(rough, 0.01)
     assert found.guarantee > 0.05 and found.slack >= 0.05  # and the search ended all the same
-    with pytest.raises(ProblemError, match="exists only in this program"):
+    with pytest.raises(ProblemError, match="exists only in the program"):
         _ = found.storable_model
 
 

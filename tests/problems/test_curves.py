@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tradeoff import ArgumentError, Catalogue, Interview, Objective, load
 from tradeoff.apps.cli.main import main
-from tradeoff.model import Answer
-from tradeoff.presentation.cards import comparison
+from tradeoff.evidence import Answer
+from tradeoff.model import EQUAL, FIRST, SKIP, Option, Question, Reply
 from tradeoff.presentation.linearity import curves_that_fit, linear_words
+from tradeoff.presentation.question import objective_rows
 from tradeoff.problems.curves import CurvedCatalogue, curved, fits, never_best
 
 COMPROMISE = "name,comfort (max),speed (max)\nA,10,0\nB,0,10\nC,4.8,4.8\nD,9,1.5\nE,1.5,9\n"
@@ -55,8 +56,8 @@ def test_a_compromise_can_win_with_curves(tmp_path: Path) -> None:
     assert "C" not in {a.plan.name for a in plain.best(every)}  # type: ignore[union-attr]
     first = [1.0 if "up to" in o.name else 0.0 for o in bent.objectives]
     assert bent.best([first])[0].plan.name == "C"  # type: ignore[union-attr]
-    a, c = bent.alternative("A"), bent.alternative("C")
-    assert [row.name for row in comparison(bent, a, c)] == ["comfort", "speed"]  # people read what they know
+    a, c = bent.option("A"), bent.option("C")
+    assert [row.name for row in objective_rows(bent, [a, c])] == ["comfort", "speed"]  # people read what they know
 
 
 def test_interviews_with_curves_end_and_find_the_compromise() -> None:
@@ -68,21 +69,24 @@ def test_interviews_with_curves_end_and_find_the_compromise() -> None:
     for name, problem in (("linear", plain), ("curves", curved(plain, "concave:2"))):
         interview = Interview(problem)
         while (question := interview.ask()) is not None:
-            gap = worth[question.first.plan.index] - worth[question.second.plan.index]  # type: ignore[union-attr]
-            interview.tell("same" if abs(gap) < 0.01 else "first" if gap > 0 else "second")
-        found[name] = interview.recommendation.alternative.plan.name  # type: ignore[union-attr]
+            first, second = (worth[option.plan.index] for option in question.options)  # type: ignore[union-attr]
+            gap = first - second
+            interview.tell("equal" if abs(gap) < 0.01 else "first" if gap > 0 else "second")
+        found[name] = interview.recommendation.option.plan.name  # type: ignore[union-attr]
     assert found["linear"] != "C" and found["curves"] == "C"
 
 
 def test_answers_tell_when_curves_are_needed() -> None:
     plain = Catalogue([[10, 0], [0, 10], [4.8, 4.8]], ["x", "y"], ["A", "B", "C"])
-    a, b, c = (plain.alternative(name) for name in "ABC")
-    both = [(c, a, Answer.FIRST), (c, b, Answer.FIRST)]
-    assert curves_that_fit(plain, both) == "concave"
-    assert curves_that_fit(plain, [(c, a, Answer.FIRST), (a, b, Answer.SAME), (a, b, None)]) is None
-    assert curves_that_fit(plain, [(a, b, Answer.FIRST), (b, a, Answer.FIRST)]) is None  # no curves fit that
-    worse = [(0, 2, Answer.FIRST), (1, 2, Answer.FIRST)]
-    assert fits(plain.gains, worse)
+    a, b, c = (plain.option(name) for name in "ABC")
+
+    def answered(*given: tuple[Option, Option, Reply]) -> list[Answer]:
+        return [Answer(Question((one, other)), reply) for one, other, reply in given]
+
+    assert curves_that_fit(plain, answered((c, a, FIRST), (c, b, FIRST))) == "concave"
+    assert curves_that_fit(plain, answered((c, a, FIRST), (a, b, EQUAL), (a, b, SKIP))) is None
+    assert curves_that_fit(plain, answered((a, b, FIRST), (b, a, FIRST))) is None  # no curves fit that
+    assert fits(plain.gains, [(0, 2), (1, 2)])
 
 
 def test_the_terminal_offers_curves_and_takes_them(tmp_path: Path) -> None:
@@ -101,5 +105,5 @@ def test_other_curves_are_refused(shape: str) -> None:
 
 
 def test_only_tables_have_curves() -> None:
-    with pytest.raises(ArgumentError, match="curves are for tables of items"):
+    with pytest.raises(ArgumentError, match="is not a table of items"):
         load("dependent", curves="concave")

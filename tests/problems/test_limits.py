@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise, product
+import re
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tradeoff import (
     ArgumentError,
     Catalogue,
     Interview,
-    LinearUser,
+    LinearRespondent,
     Mixture,
     Objective,
     PointSet,
@@ -237,7 +238,8 @@ def test_limited_mdps_are_as_good_as_the_program_of_occupancies(seed: int) -> No
         return
     within = mdp.limited(*limits)
     assert within.fingerprint not in (mdp.fingerprint, mdp.limited(limits[0]).fingerprint)
-    for weights, best in zip(grid_ := rng.random((12, 3)), within.best(grid_), strict=True):
+    grid = np.concatenate([rng.random((9, 3)), np.eye(3), rng.normal(size=(3, 3))])
+    for weights, best in zip(grid, within.best(grid), strict=True):
         raw = within.gain_scale.raw_weights(weights)
         outcome = within.outcome(best.value)
         exact = -occupancy_program(transitions, rewards, 3, raw, rows, bounds).fun
@@ -246,8 +248,96 @@ def test_limited_mdps_are_as_good_as_the_program_of_occupancies(seed: int) -> No
         assert np.abs(within.evaluate(best.plan) - best.value).max() <= 1e-9
         if isinstance(best.plan, Mixture):
             assert len(best.plan.plans) <= 3
-    again = mdp.limited(*limits).best(grid_[::-1])[::-1]
-    assert all(np.array_equal(one.value, two.value) for one, two in zip(again, within.best(grid_), strict=True))
+        if (weights >= 0).all():  # nothing else within the limits is better in one gain and worse in none
+            gains = np.diag(np.where(within.matters, 1 / within.scale, 0.0))
+            better = np.vstack([rows, -gains]), np.append(bounds, -gains @ outcome) + 1e-9
+            most = occupancy_program(transitions, rewards, 3, gains.sum(axis=0), *better)
+            assert most.x is None or -most.fun <= gains.sum(axis=0) @ outcome + 1e-5
+    again = mdp.limited(*limits).best(grid[::-1])[::-1]
+    assert all(np.array_equal(one.value, two.value) for one, two in zip(again, within.best(grid), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_objective_that_a_limit_fixes_cannot_be_changed(seed: int) -> None:
+    mdp, transitions, rewards = random_mdp(seed)
+    rng = np.random.default_rng(seed + 200)
+    inside = mdp.outcome(np.mean([one.value for one in mdp.best(rng.random((4, 3)))], axis=0))
+    within = mdp.limited(f"b = {inside[1]:.17g}")
+    assert list(within.matters) == [True, False, True] and within.scale[1] == 1
+    rows, bounds = np.array([[0, 1.0, 0], [0, -1.0, 0]]), np.array([inside[1], -inside[1]])
+    for weights in np.concatenate([rng.dirichlet(np.ones(3), 8), np.eye(3)]):
+        (best,) = within.best([weights])
+        raw, outcome = within.gain_scale.raw_weights(weights), within.outcome(best.value)
+        exact = -occupancy_program(transitions, rewards, 3, raw, rows, bounds).fun
+        assert raw @ outcome == pytest.approx(exact, abs=1e-7)
+        assert outcome[1] == pytest.approx(inside[1], abs=1e-8)
+        assert not isinstance(best.plan, Mixture) or len(best.plan.plans) <= 2
+        without = within.best([weights * [1, 0, 1]])[0]
+        assert np.abs(best.value - without.value).max() <= 1e-7 or not np.any(weights * [1, 0, 1])
+
+
+@pytest.mark.parametrize("limits", ["losses <= 300", "gain >= 500; fees = 100", "liquidity = 7.2"])
+def test_limits_on_a_bundled_problem_are_kept(limits: str) -> None:
+    within = load("portfolio").limited(limits)
+    names = [objective.name for objective in within.objectives]
+    for best in within.best(np.concatenate([np.eye(4), np.ones((1, 4)), [[1, 0, 0, 1], [0.3, 0.7, 0, 0]]])):
+        amounts = dict(zip(names, within.outcome(within.evaluate(best.plan)), strict=True))
+        for limit in limits.split("; "):
+            name, relation, amount = limit.split()
+            over = (amounts[name] - float(amount)) / float(amount)
+            assert (over <= 1e-8 or relation == ">=") and (over >= -1e-8 or relation == "<=")
+
+
+def test_an_optimum_that_is_not_proved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    mdp, _, _ = random_mdp(1)
+    within = mdp.limited(f"a <= {(mdp.nadir[0] + mdp.ideal[0]) / 2}")
+    assert within.best([[1, 1, 1]])
+    monkeypatch.setattr("tradeoff.problems.limited_mdp.MOST_ROUNDS", 1)
+    with pytest.raises(ProblemError, match="could not be proved"):
+        within.best([[0.31, 0, -0.5], [0.2, 0.5, 0.1], [-1, 1, 0.1]])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_advice_on_averages_is_feasible_minimal_and_the_same_in_any_order(seed: int) -> None:
+    mdp, transitions, rewards = random_mdp(seed)
+    rng = np.random.default_rng(seed + 300)
+    at = (mdp.nadir + rng.uniform(0.75, 1.05, 3) * (mdp.ideal - mdp.nadir)).round(3)
+    relations = ["<=", ">=", "=" if seed % 3 == 0 else ">="]
+    limits = {f"{name} {relation} {amount!r}": (j, relation, float(amount))
+              for j, (name, relation, amount) in enumerate(zip("abc", relations, at.tolist(), strict=True))}  # fmt: skip
+
+    def feasible(chosen: list[tuple[int, str, float]], slack: float = 0.0) -> bool:
+        sides = [(j, sign, amount) for j, relation, amount in chosen
+                 for sign in {"<=": (1.0,), ">=": (-1.0,), "=": (1.0, -1.0)}[relation]]  # fmt: skip
+        rows, bounds = [sign * np.eye(3)[j] for j, sign, _ in sides], [sign * amount for _, sign, amount in sides]
+        found = occupancy_program(
+            transitions, rewards, 3, np.zeros(3), np.array(rows).reshape(-1, 3), np.array(bounds) + slack
+        )
+        return bool(found.status == 0)
+
+    if feasible(list(limits.values())):
+        assert mdp.limited(*limits).best([[1, 1, 1]])
+        return
+    messages = set()
+    for order in permutations(limits):
+        with pytest.raises(ProblemError) as caught:
+            mdp.limited(*order)
+        messages.add(str(caught.value))
+    (message,) = messages
+    advice = re.findall(r"'([abc] \S+ \S+)' by \S+, to ([abc]) (\S+) ([-.\d]+)", message)
+    relaxed = {limit: ("abc".index(name), relation, float(amount)) for limit, name, relation, amount in advice}
+    assert relaxed
+    sets = [[limit] for limit in relaxed] if "relax one" in message else [list(relaxed)]
+    for fewer in combinations(limits, len(sets[0]) - 1):
+        assert not feasible([limits[limit] for limit in limits if limit not in fewer])
+    for chosen in sets:
+        together = {limit: relaxed[limit] if limit in chosen else limits[limit] for limit in limits}
+        assert feasible(list(together.values()), slack=1e-8)
+        assert mdp.limited(*(f"{'abc'[j]} {relation} {amount!r}" for j, relation, amount in together.values()))
+        for limit in chosen:  # one step of rounding less is impossible
+            j, relation, amount = together[limit]
+            tighter = amount + (-0.02 if relation == "<=" else 0.02)
+            assert not feasible([*(together[one] for one in limits if one != limit), (j, relation, tighter)])
 
 
 def test_a_limited_mdp_keeps_the_laws_of_problems() -> None:
@@ -256,11 +346,11 @@ def test_a_limited_mdp_keeps_the_laws_of_problems() -> None:
     within = mdp.limited(f"a <= {middle[0]:.3f}")
     check_problem(within)
     interview = Interview(within)
-    person = LinearUser([1.0, 2.0, 1.0], precision=0.001)
+    person = LinearRespondent([1.0, 2.0, 1.0], precision=0.001)
     while (question := interview.ask()) is not None:
-        assert within.show(question.first).weights.sum() == pytest.approx(1)
+        assert all(within.show(option).weights.sum() == pytest.approx(1) for option in question.options)
         interview.tell(person(question))
-    assert within.outcome(interview.recommendation.alternative.value)[0] <= middle[0] + 1e-3
+    assert within.outcome(interview.recommendation.option.value)[0] <= middle[0] + 1e-3
     with pytest.raises(ArgumentError, match="mixture"):
         within.solve([[1, 1, 1]])
 

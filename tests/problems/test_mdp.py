@@ -28,6 +28,7 @@ from tradeoff import (
     TooLargeError,
     dilute,
 )
+from tradeoff.problems.compiled import CompiledSolver
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -160,6 +161,7 @@ def test_less_memory_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(0)
     arrays = random_arrays(rng, states=200, actions=3, objectives=3, horizon=40, goals=False)
     mdp = MDP.from_arrays(arrays.transitions[0], arrays.rewards[0], horizon=40, rewards_on="next", prune=False)
+    mdp.solver = CompiledSolver()
     rows = np.concatenate([rng.dirichlet(np.ones(3), size=20), np.eye(3)])
     expected = mdp.best(rows)
     tables = mdp.solve(rows)
@@ -262,7 +264,7 @@ def test_a_named_reference_outcome() -> None:
 
 def test_states_that_cannot_be_reached_are_left_out_with_a_warning() -> None:
     rows = [("a", "go", 1, "b", [1.0]), ("b", "go", 1, "a", [2.0]), ("island", "go", 1, "a", [9.0])]
-    with pytest.warns(ProblemWarning, match="1 states cannot be reached .* 'island'"):
+    with pytest.warns(ProblemWarning, match="1 state cannot be reached .* 'island'"):
         mdp = MDP.from_rows(rows, horizon=3, start="a")
     assert list(mdp.states) == ["a", "b"]
     assert mdp.notes and "island" in mdp.notes[0]
@@ -306,6 +308,24 @@ BAD_ARRAYS = [
 def test_bad_transitions_are_named(transitions: object, facts: tuple[str, ...]) -> None:
     with refused(ProblemError, *facts):
         MDP.from_arrays(transitions, np.zeros((2, 1, 2)), horizon=2)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_single_precision_is_precise_enough(is_sparse: bool) -> None:
+    rng = np.random.default_rng(3)
+    exact = rng.random((40, 3, 40))
+    exact /= exact.sum(axis=2, keepdims=True)
+    single, rewards, start = exact.astype(np.float32), rng.random((40, 3, 2)), np.full(40, 1 / 40, dtype=np.float32)
+    if is_sparse:
+        found = MDP.from_sparse([sparse.coo_array(single[:, a, :]) for a in range(3)], rewards, horizon=4, start=start)
+    else:
+        found = MDP.from_arrays(single, rewards, horizon=4, start=start)
+    layer = found.layer(0)
+    assert_allclose(np.add.reduceat(layer.prob, layer.choice_ptr[:-1]), 1, atol=1e-12)
+    with pytest.raises(ProblemError, match="not 1"):
+        MDP.from_arrays(single.astype(float), rewards, horizon=4)  # what has more digits must have them right
+    with pytest.raises(ProblemError, match="not 1"):
+        MDP.from_arrays(single * np.float32(1.0001), rewards, horizon=4)
 
 
 def test_renormalise_scales_what_does_not_sum_to_one() -> None:

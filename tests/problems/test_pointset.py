@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.messages import refused
-from tradeoff import ArgumentError, Interview, LinearUser, Objective, PointSet, ProblemError, Reference
-from tradeoff.model import NOTHING, Alternative, Item
-from tradeoff.population import simulate
+from tradeoff import ArgumentError, Interview, LinearRespondent, Objective, PointSet, ProblemError, Reference
+from tradeoff.model import NOTHING, Item, Option
 from tradeoff.problem import dilute
-from tradeoff.users import relative_regret
+from tradeoff.simulation import simulate
+from tradeoff.simulation.respondents import relative_regret
 
 
 def over(points: np.ndarray, objectives: Any = None, **options: Any) -> PointSet:
@@ -72,11 +72,11 @@ def test_one_way_is_as_good_and_never_asks_against_an_objective(drawn: Any) -> N
     rows = rows_for(rng, len(objectives))
     found = problem.best(rows)
     listed = np.array([a.value for a in found])
-    for row, alternative in zip(rows, found, strict=True):
-        assert alternative.value @ row >= (listed @ row).max() - 1e-9
+    for row, option in zip(rows, found, strict=True):
+        assert option.value @ row >= (listed @ row).max() - 1e-9
         if np.all(row >= 0):
-            assert alternative.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
-            assert not_dominated(gains, alternative.value)
+            assert option.value @ row == pytest.approx((gains @ row).max(), abs=1e-9)
+            assert not_dominated(gains, option.value)
 
 
 @given(sets())
@@ -84,9 +84,9 @@ def test_what_is_shown_is_worth_what_it_says(drawn: Any) -> None:
     points, objectives, rng = drawn
     problem = over(points, objectives)
     for best in problem.best(rows_for(rng, len(objectives))[:6]):
-        for alternative in (best, dilute(best, 0.3), problem.nothing):
-            lottery = problem.show(alternative)
-            np.testing.assert_allclose(lottery.average, problem.outcome(alternative.value), rtol=1e-9, atol=1e-9)
+        for option in (best, dilute(best, 0.3), problem.nothing):
+            lottery = problem.show(option)
+            np.testing.assert_allclose(lottery.average, problem.outcome(option.value), rtol=1e-9, atol=1e-9)
             assert len(lottery.trajectories) <= len(objectives) + 1
 
 
@@ -99,16 +99,16 @@ def test_interviews_find_what_is_best_and_can_be_resumed(strategy: str, both_way
     problem = over(points, both_ways=both_ways)
     problem.best(rng.normal(size=(30, 3)))  # solutions have other numbers in the fresh one below
     for seed in range(5):
-        person = LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(3)), 0.001)
+        person = LinearRespondent.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(3)), 0.001)
         interview = Interview(problem, strategy)
         while question := interview.ask():
             interview.tell(person(question))
         made = interview.recommendation
         bound = 0.05 if made.regret_bound is None else made.regret_bound
-        assert relative_regret(problem, person, made.alternative) <= bound + 1e-9
+        assert relative_regret(problem, person, made.option) <= bound + 1e-9
         again = Interview.resume(over(points, both_ways=both_ways), interview.log)
-        assert [q.key for _, q, _ in again.answers] == [q.key for _, q, _ in interview.answers]
-        assert again.recommendation.alternative.value.tolist() == made.alternative.value.tolist()
+        assert [one.question.key for one in again.answers] == [one.question.key for one in interview.answers]
+        assert again.recommendation.option.value.tolist() == made.option.value.tolist()
 
 
 def test_an_optimiser_is_asked_for_directions_once_and_an_interview_then_never() -> None:
@@ -183,9 +183,9 @@ def test_what_is_not_a_point_set_is_refused() -> None:
     problem.best([[1, 1]])
     for plan in (Item(99, "x"), None):
         with pytest.raises(ArgumentError):
-            problem.show(Alternative(np.zeros(2), plan))  # type: ignore[arg-type]
+            problem.show(Option(np.zeros(2), plan))  # type: ignore[arg-type]
     with refused(ArgumentError, "value is", "another problem"):
-        other.show(Alternative(np.full(2, 0.5), other.best([[1, 0]])[0].plan))
+        other.show(Option(np.full(2, 0.5), other.best([[1, 0]])[0].plan))
 
 
 def test_a_reference_counts() -> None:
@@ -193,7 +193,7 @@ def test_a_reference_counts() -> None:
     for both_ways in (True, False):
         problem = over(points, both_ways=both_ways, reference=Reference("nothing", {"o0": 0, "o1": 0}))
         assert problem.best([[1, 0]])[0].value.tolist() == pytest.approx([1, 1 / 3])
-        assert problem.show(Alternative(np.zeros(2), NOTHING)).trajectories[0].states == ("nothing",)
+        assert problem.show(Option(np.zeros(2), NOTHING)).trajectories[0].states == ("nothing",)
         with refused(ProblemError, "reference", "o"):
             over(points, both_ways=both_ways, reference=Reference("much", {"o0": 2, "o1": 0})).best([[1, 1]])
 

@@ -1,4 +1,4 @@
-"""Solvers: the compiled one returns what the textbook says, and another one can be plugged in."""
+"""Solvers: the compiled one and the NumPy one return the same, and another one can be plugged in."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.laws.asking import ASKING
 from tests.messages import refused
 from tests.models import random_arrays
 from tests.problems.test_mdp import random_stochastic
 from tests.processes import EXCUSE
-from tradeoff import MDP, Mixture, load
+from tradeoff import MDP, Interview, LinearRespondent, Mixture, load
 from tradeoff.errors import ArgumentError
 from tradeoff.problems.card import absent
 from tradeoff.problems.compiled import CompiledSolver, Processor
+from tradeoff.problems.device import solver_for
+from tradeoff.problems.solver import Weights
 from tradeoff.problems.textbook import TextbookSolver
 
 seeds = st.integers(0, 2**32 - 1)
@@ -26,13 +29,13 @@ seeds = st.integers(0, 2**32 - 1)
 
 @st.composite
 def models(draw: st.DrawFn) -> tuple[MDP, MDP, np.random.Generator]:
-    """Draw a model, solved by compiled code and by the textbook."""
+    """Draw a model, solved by compiled code and in NumPy."""
     rng = np.random.default_rng(draw(seeds))
     arrays = random_arrays(
         rng, states=draw(st.integers(1, 8)), actions=3, objectives=draw(st.sampled_from([1, 2, 4, 9])),
         horizon=draw(st.integers(1, 5)), integers=draw(st.booleans()), stationary=draw(st.booleans()),
     )  # fmt: skip
-    mdp = arrays.mdp()
+    mdp = arrays.mdp(solver=CompiledSolver())
     return mdp, mdp.replace(solver=TextbookSolver()), rng
 
 
@@ -49,11 +52,57 @@ def test_the_compiled_solver_returns_what_the_textbook_says(drawn: tuple[MDP, MD
     rows = rows_for(rng, len(mdp.objectives))
     for row, one, other in zip(rows, mdp.best(rows), plain.best(rows), strict=True):
         assert one.value @ row == pytest.approx(other.value @ row, abs=1e-11)
-        if np.any(row <= 0):  # ties are broken, so that the alternatives themselves agree
-            assert_allclose(one.value, other.value, atol=1e-9)
+        if np.any(row <= 0):  # ties go to the largest total gain; rounding decides between equal totals
+            assert one.value.sum() == pytest.approx(other.value.sum(), abs=1e-9)
     raw = rng.normal(size=(5, len(mdp.objectives)))
     solvers = mdp.solver, plain.solver
-    assert_allclose(*(solver.optimal_values(mdp.dynamics, raw) for solver in solvers), atol=1e-11)
+    assert_allclose(*(solver.optimal_values(mdp.dynamics, raw) for solver in solvers), rtol=1e-12, atol=1e-12)
+
+
+@given(seeds, st.integers(1, 40), st.integers(1, 6), st.booleans(), st.sampled_from([1, 3, 9]))
+def test_policies_are_the_same_if_every_sum_is_exact(
+    seed: int, states: int, horizon: int, stationary: bool, objectives: int
+) -> None:
+    """With dyadic numbers nothing is rounded, so both solvers see the same ties, of which there are many."""
+    rng = np.random.default_rng(seed)
+    layers, actions = 1 if stationary else horizon, 4
+    transitions = rng.multinomial(8, rng.dirichlet(np.full(states, 2 / states), (layers, states, actions))) / 8
+    transitions[:, rng.random((states, actions)) < 0.2] = 0
+    transitions[:, 0, 0, 0] += 1 - transitions[:, 0, 0].sum(axis=-1)
+    rewards = rng.integers(-1, 2, (layers, states, actions, states, objectives)) / 2
+    full = (horizon, states, actions, states)
+    model = MDP.from_arrays(
+        np.broadcast_to(transitions, full), np.broadcast_to(rewards, (*full, objectives)), start=np.eye(states)[0],
+        rewards_on="step and next", prune=False,
+    ).dynamics  # fmt: skip
+    assert all(np.all(layer.prob * 8 % 1 == 0) for layer in model.layers)
+    rows = rng.integers(-2, 3, (20, objectives)) / 2
+    weights = Weights(rows, rng.random(20) < 0.5, rng.integers(0, 3, 20) / 4, rng.integers(0, 3, objectives) / 2)
+    compiled, plain = CompiledSolver(), TextbookSolver()
+    assert_array_equal(compiled.optimal_values(model, rows), plain.optimal_values(model, rows))
+    assert_array_equal(compiled.optimal_choices(model, weights), plain.optimal_choices(model, weights))
+    assert_array_equal(compiled.optimal_outcomes(model, weights), plain.optimal_outcomes(model, weights))
+
+
+@pytest.mark.parametrize("name", ["commute", "portfolio", "vacuum"])
+@pytest.mark.parametrize("asking", ASKING)
+def test_an_interview_asks_the_same_questions_with_either_solver(name: str, asking: str) -> None:
+    strategy, options = ASKING[asking]
+    asked = []
+    for solver in (CompiledSolver(), TextbookSolver()):
+        interview = Interview(load(name).replace(solver=solver), strategy, **options)
+        respondent = LinearRespondent(np.arange(1.0, len(interview.problem.objectives) + 1))
+        for _ in range(8):
+            question = interview.ask()
+            if question is None:
+                break
+            asked.append((solver, [np.round(option.value, 9) for option in question.options]))
+            interview.tell(respondent(question))
+        asked.append((solver, [np.round(interview.recommendation.option.value, 9)]))
+    half = len(asked) // 2
+    assert half > 1 and asked[half - 1][0] is not asked[half][0]
+    for (_, one), (_, other) in zip(asked[:half], asked[half:], strict=True):
+        assert_array_equal(one, other)
 
 
 @given(models())
@@ -65,7 +114,7 @@ def test_policies_are_followed_alike(drawn: tuple[MDP, MDP, np.random.Generator]
         assert_allclose(plain.evaluate(policy), mdp.evaluate(policy), atol=1e-11)
         assert_allclose(plain.values(policy), mdp.values(policy), atol=1e-11)
         assert_allclose(plain.occupancy(policy), mdp.occupancy(policy), atol=1e-13)
-    one, other = (m.show(m.alternative(stochastic)) for m in (mdp, plain))
+    one, other = (m.show(m.option(stochastic)) for m in (mdp, plain))
     assert_allclose(one.average, other.average, atol=1e-10)
 
 
@@ -129,10 +178,12 @@ def test_many_steps_with_a_narrow_range_are_not_called_exact() -> None:
     assert make.slack < 1e-7 < long.slack
 
 
-def test_a_small_model_is_solved_on_the_processor_and_unknown_devices_are_refused(
+def test_a_small_model_is_solved_in_numpy_a_larger_one_in_compiled_code_and_unknown_devices_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert isinstance(load("commute").solver.device, Processor)
+    assert isinstance(load("commute").solver, TextbookSolver)
+    larger = solver_for(load("commute").replace(horizon=10_000).dynamics)
+    assert isinstance(larger, CompiledSolver) and isinstance(larger.device, Processor)
     monkeypatch.setenv("TRADEOFF_DEVICE", "tpu")
     with refused(ArgumentError, "TRADEOFF_DEVICE", "'tpu'", "auto, cpu, gpu"):
         load("commute")

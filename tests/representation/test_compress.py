@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -15,13 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.messages import refused
 from tests.representation.naive_c4 import naive_c4
 from tradeoff.errors import ProblemError
-from tradeoff.kernels import caratheodory
-from tradeoff.kernels.compensated import MEAN, REST
-from tradeoff.representation import compression, elimination, few
+from tradeoff.representation import caratheodory, compression, elimination
+from tradeoff.representation.caratheodory import Push
 from tradeoff.representation.compression import compress, robust
 
 ALLOWED = 1e-14  # of each coordinate's scale: what the law allows
-NONE = np.empty(0)
 
 SHAPES = {
     # How the points lie, and the affine rank where it is known by construction (to rounding).
@@ -68,7 +65,7 @@ def _some_of_zero(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 @st.composite
-def distributions(draw: st.DrawFn, largest: int = 60, shapes: tuple[str, ...] = tuple(SHAPES)):
+def distributions(draw: st.DrawFn, largest: int = 100, shapes: tuple[str, ...] = tuple(SHAPES)):
     shape = draw(st.sampled_from(shapes))
     masses = draw(st.sampled_from(tuple(MASSES)))
     n = draw(st.integers(1, largest))
@@ -107,14 +104,6 @@ def check(points, weights, rows, shares, rank=None) -> None:
     assert exact_error(points, weights, rows, shares) <= ALLOWED
 
 
-@pytest.fixture(params=["compiled", "plain"], autouse=True, scope="module")
-def way(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Let every law be one of the compiled kernel and of the plain push for a few points, at any size."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compression, "FEW", 0 if request.param == "compiled" else 100)
-        yield request.param
-
-
 @settings(max_examples=1500)
 @given(distributions())
 def test_few_points_positive_weights_same_mean(distribution):
@@ -127,17 +116,17 @@ def test_few_points_positive_weights_same_mean(distribution):
 @given(distributions())
 def test_the_fallback_alone_obeys_the_same_laws(distribution):
     points, weights, rank = distribution
-    points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=0))[1])
-    summary = caratheodory.push(points, weights, NONE)[-1]
-    rows, shares = elimination.eliminate(points, weights, summary[MEAN, :-1], summary[REST, :-1])
-    check(points, weights, rows, shares, rank)
+    push = Push(points, weights)
+    points = np.ldexp(points, -push.exponents)
+    check(points, weights, *elimination.eliminate(points, weights, push.mean, push.rest), rank)
 
 
 @settings(max_examples=200)
 @given(distributions())
 def test_the_robust_way_obeys_the_same_laws(distribution):
     points, weights, _ = distribution
-    check(points, weights, *robust(points, weights, NONE))
+    push = Push(points, weights)
+    check(points, weights, *robust(push, points, weights, (push.mean, push.rest)))
 
 
 @settings(max_examples=200)
@@ -159,7 +148,8 @@ def test_thousands_of_instances_verify_without_the_fallback():
         points = np.ascontiguousarray(SHAPES[shape](rng, n, k)[0])
         weights = MASSES[str(rng.choice(list(MASSES)))](rng, n)
         weights /= weights.sum()
-        _, rows, shares, error, _ = caratheodory.push(points, weights, NONE)
+        push = Push(points, weights)
+        rows, shares, error = push.solve(push.mean, push.rest)
         assert error <= compression.TRUSTED
         assert len(rows) <= k + 1
         assert np.all(shares > 0)
@@ -332,13 +322,7 @@ def test_a_bad_target_is_an_error():
         compress(points, weights, target=[0.5])
 
 
-def test_the_push_reports_an_unusable_input_instead_of_failing():
-    for points, weights in ((np.full((3, 2), np.nan), np.full(3, 1 / 3)), (np.ones((3, 2)), np.zeros(3))):
-        _, rows, shares, error, _ = caratheodory.push(points, weights, NONE)
-        assert (len(rows), len(shares), error) == (0, 0, np.inf)
-
-
-@pytest.mark.parametrize("module", [elimination, few, "tradeoff.representation.compression"])
+@pytest.mark.parametrize("module", [elimination, caratheodory, "tradeoff.representation.compression"])
 def test_the_examples_in_the_docstrings_run(module):
     import importlib
 

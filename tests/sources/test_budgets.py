@@ -410,7 +410,7 @@ def test_workers_that_are_used_again_find_modules_of_a_new_folder(tmp_path: Path
         import sys
         sys.path[:0] = {[folder for folder in sys.path if folder]!r}
         import os, tradeoff
-        from tradeoff.population import simulate
+        from tradeoff.simulation import simulate
         os.chdir({str(tmp_path)!r})
         if __name__ == "__main__":
             first = simulate(tradeoff.load("coffee"), 8, jobs=2)

@@ -404,7 +404,7 @@ def test_a_tra_file_without_rewards_says_where_they_belong(folder: Path) -> None
 
 def test_without_storm_the_way_to_install_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stormpy", None)
-    with pytest.raises(ProblemError, match=r"gatherer.prism needs the package 'stormpy'.*tradeoff\[checker\]"):
+    with pytest.raises(ProblemError, match=r"gatherer.prism needs the package 'stormpy'.*pip install '\.\[checker\]'"):
         tradeoff.load("gatherer.prism", horizon=3)
 
 
@@ -430,5 +430,5 @@ def test_a_simulated_person_is_asked_about_a_model(folder: Path, suffix: str) ->
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.02
-    words = json.dumps(result["recommendation"]["alternative"]["stories"])
+    words = json.dumps(result["recommendation"]["option"]["stories"])
     assert "place=" in words and "hand_over" in words

@@ -155,15 +155,15 @@ def test_every_command_knows_point_sets(here: Path) -> None:
     shown = json.loads(run("show", source, "--json").stdout)
     assert shown["kind"] == "points" and [o["best"] for o in shown["objectives"]] == [20, 20, 0]
     solved = json.loads(run("solve", source, "--weights", "fun=1", "--json").stdout)
-    assert solved["alternative"]["average"][1]["amount"] == 20 and "camera" in solved["solution"]
+    assert solved["option"]["average"][1]["amount"] == 20 and "camera" in solved["solution"]
     assert "camera" in run("solve", source, "--weights", "fun=1").stdout
-    assert "camera" in run("explain", source, "--weights", "fun=1", "--svg", "plan.svg").stdout
+    assert "camera" in run("explain", source, "--weights", "fun=1").stdout
     call = ("ask", source, "--simulate", "comfort=1,weight=2", "--precision", "0.001")
     asked: dict[str, Any] = json.loads(run(*call, "--json").stdout)
     assert asked["recommendation"]["finished"] and asked["relative_regret"] <= 0.02
     assert "The best plan for you" in run(*call).stdout
-    summary = json.loads(run("simulate", source, "--users", "10", "--jobs", "2", "--json").stdout)
-    assert summary["users"] == 10 and summary["regret"]["worst"] < 0.05
+    summary = json.loads(run("simulate", source, "--respondents", "10", "--jobs", "2", "--json").stdout)
+    assert summary["respondents"] == 10 and summary["regret"]["worst"] < 0.05
 
 
 def test_a_point_set_is_not_written_to_a_file(here: Path) -> None:

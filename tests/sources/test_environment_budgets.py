@@ -41,7 +41,7 @@ class Pictures(gymnasium.Env):  # type: ignore[misc]
 
 
 def test_pictures_of_few_states_are_read_exactly_without_being_kept() -> None:
-    from tradeoff.sources.environments.exploration import enumerate_states
+    from tradeoff_gym.exploration import enumerate_states
 
     problem = tradeoff.load(Pictures())
     assert problem.horizon == 4 and len(problem.states) == 5 and "exact" in problem.about

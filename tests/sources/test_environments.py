@@ -23,10 +23,10 @@ from tests.messages import refused
 from tradeoff.apps.cli.ask import ask
 from tradeoff.apps.cli.main import Commands
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.sources.environments.branching import BranchingRandom, NotExactError
-from tradeoff.sources.environments.environment_state import frozen
-from tradeoff.sources.environments.exploration import enumerate_states
-from tradeoff.sources.environments.vocabulary import vocabulary_of
+from tradeoff_gym.branching import BranchingRandom, NotExactError
+from tradeoff_gym.environment_state import frozen
+from tradeoff_gym.exploration import enumerate_states
+from tradeoff_gym.vocabulary import vocabulary_of
 
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mo_gymnasium")
@@ -218,14 +218,14 @@ def slips(horizon: int, gamma: float = 1.0) -> Any:
 def test_randomness_is_forked_with_its_exact_probabilities(draw: str) -> None:
     mdp = tradeoff.load(Walk(DRAWS[draw]), horizon=6)
     assert mdp.states == ("state 0", "state 1", "state 2", "state 3", "state 4")  # nothing that is only counted
-    right = mdp.alternative(np.where(np.arange(5) < 4, 1, -1) * np.ones((6, 1), dtype=int))
+    right = mdp.option(np.where(np.arange(5) < 4, 1, -1) * np.ones((6, 1), dtype=int))
     assert_allclose(mdp.outcome(right.value), slips(6), rtol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.95])
 def test_a_discount_is_the_discounted_sum(gamma: float) -> None:
     mdp = tradeoff.load(Walk(DRAWS["random"]), horizon=6, discount=gamma)
-    right = mdp.alternative(np.where(np.arange(5) < 4, 1, -1) * np.ones((6, 1), dtype=int))
+    right = mdp.option(np.where(np.arange(5) < 4, 1, -1) * np.ones((6, 1), dtype=int))
     assert_allclose(mdp.outcome(right.value), slips(6, gamma), rtol=1e-12)
     (missing,) = [note for note in mdp.notes if "left out" in note]
     assert f"{gamma**6 / (1 - gamma) * 4:.4g} of reward 1" in missing
@@ -395,7 +395,7 @@ def test_a_whole_interview_from_the_command_line() -> None:
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["recommendation"]["finished"] and found["relative_regret"] <= 0.02
-    average = {one["objective"]: one["amount"] for one in found["recommendation"]["alternative"]["average"]}
+    average = {one["objective"]: one["amount"] for one in found["recommendation"]["option"]["average"]}
     assert average == {"treasure": pytest.approx(23.7), "time": pytest.approx(19)}
     page = CliRunner(env={"COLUMNS": "100"}).invoke(app, call[:-1])
     assert "The best plan for you" in page.stdout and "row" in page.stdout

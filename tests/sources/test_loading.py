@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.messages import refused
 from tradeoff.apps.cli.main import main
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.sources import RUN_CODE, SCHEMES, load, runs_code
+from tradeoff.sources import SCHEMES, load, plugins, runs_code
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,19 @@ def test_names_that_only_read_data(name):
     assert not runs_code(name)
 
 
+@pytest.mark.parametrize("name", ["a.ods", "a.XLS", "a.numbers"])
+def test_tables_of_other_programs_say_what_to_save_them_as(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"PK")
+    with pytest.raises(ProblemError, match=r"save the table as \.xlsx or \.csv"):
+        load(tmp_path / name)
+
+
 def test_what_is_said_to_be_data_imports_nothing(tmp_path, monkeypatch):
     """Every scheme is tried with the name of a module that must not be imported."""
     (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
-    for scheme in SCHEMES:
-        if scheme not in RUN_CODE:
+    for scheme in (*SCHEMES, *(name for name in plugins() if not name.startswith("."))):
+        if not runs_code(f"{scheme}:trap"):
             with pytest.raises(ValueError):
                 load(f"{scheme}:trap:Env-v0")
 

@@ -208,7 +208,7 @@ def test_a_simulated_person_is_served_from_a_log(tmp_path: Path, file: str) -> N
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["recommendation"]["finished"] and 0 <= result["relative_regret"] <= 0.01
-    average = result["recommendation"]["alternative"]["average"]
+    average = result["recommendation"]["option"]["average"]
     assert [one["amount"] for one in average] == pytest.approx([50, 0])  # by bicycle
     checked = CliRunner().invoke(main, ["check", f"log:{path}", "--with", "horizon=3", "--json"])
     said = json.loads(checked.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from tradeoff import ArgumentError, Catalogue, Interview, Objective, ProblemError, ProblemWarning, load
 from tradeoff.apps.cli import deciding
 from tradeoff.apps.cli.main import main
+from tradeoff.apps.cli.source import Source
 from tradeoff.errors import UndecidedError
 from tradeoff.sources.tables.deciding import decided, objectives_text
 
@@ -109,7 +111,7 @@ def test_all_is_asked_at_once_and_units_are_read(tmp_path: Path) -> None:
     assert found.names == ("A", "C", "D") and found.values[0].tolist() == [1899, 16, 4.6, 1, 14]
     assert [o.unit for o in found.objectives] == ["", "GB", "of 5", "yes/no", ""]
     assert found.objectives[3].text(1) == "yes"
-    assert any("1 of 4 rows were left out" in note for note in found.notes)
+    assert any("left out" in note and "'battery': 'B'" in note for note in found.notes)
     shown = load(path, objectives=chosen, gaps={"battery": "label"}, keep_dominated=True)
     assert len(shown.names) == 4 and shown.labels["battery"] == ("14", "", "11", "8")
     with pytest.raises(ArgumentError, match="it must be drop, label, or NAME:drop,NAME:label"):
@@ -195,6 +197,161 @@ def test_answers_repeat_as_options(tmp_path: Path) -> None:
         "objectives": '"price, net":max,RAM:max,rating:max,touchscreen:max,battery:max', "gaps": "drop",
     }  # fmt: skip
     assert load(path, **options).objectives[0].name == "price, net"
+
+
+# --- nothing is left out without a word --------------------------------------------------------------------------------
+
+TRAINS = """Connection,Duration,Changes,Price,On time
+ICE direct,3h 20m,0,89.90 €,72%
+IC + RE,4h 05m,1,49.90 €,81%
+Night train,9h 10m,0,59.00 €,93%
+Flixbus,5h 45m,0,19.99 €,66%
+Flight,1h 20m,2,120.00 €,78%
+"""
+SWISS = "Wohnung;Miete CHF;Fläche\nA;1'850.-;72\nB;2'400.-;95\nC;1'450.-;58\n"
+JOBS = """Company,Salary,Holidays,Home office days,Commute (min),Team size
+Acme,60-65k,28,2-3,35,10-15
+Bolt,72k,25,0,20,5-8
+Cube,55-58k,30,5,0,40-60
+Dyno,68-70k,26,1-2,50,3-5
+"""
+STORAGE = "Laptop,Price,RAM,SSD\nA,899,16 GB,512 GB\nB,1299,32 GB,1 TB\nC,649,8 GB,256 GB\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "objectives", "unused", "left_out"),
+    [
+        (TRAINS, "Changes:min,Price:min,On time:max", {"Duration": "3h 20m"}, {"ICE direct", "Flight"}),
+        (SWISS, "Fläche:max", {"Miete CHF": "1'850.-"}, {"A", "C"}),
+        (JOBS, "Holidays:max,Commute:min", {"Salary": "60-65k", "Home office days": "2-3", "Team size": "10-15"},
+         {"Acme", "Bolt", "Dyno"}),
+        (STORAGE, "Price:min,RAM:max", {"SSD": "unit"}, set()),
+        (STORAGE, "Price:min", {"RAM": "not chosen", "SSD": "unit"}, {"A", "B"}),
+        ("Course,Cost (min),Level\nA,100,low\nB,200,high\n", None, {"Level": "texts"}, {"B"}),
+    ],
+)  # fmt: skip
+def test_columns_that_are_not_weighed_and_rows_that_are_left_out_are_named(
+    tmp_path: Path, content: str, objectives: str | None, unused: dict[str, str], left_out: set[str]
+) -> None:
+    path = written(tmp_path, content)
+    if objectives is not None:
+        with pytest.raises(UndecidedError) as caught:
+            load(path)
+        readable = {head for head, reason in unused.items() if reason == "not chosen"}
+        assert {head for head, reason in caught.value.unused.items() if "names" not in reason} == set(unused) - readable
+        assert all(repr(head) in str(caught.value) for head in set(unused) - readable)
+    found = load(path, **({} if objectives is None else {"objectives": objectives}))
+    for head, reason in unused.items():
+        assert any(repr(head) in note and reason in note for note in found.notes)
+    (beaten,) = [note for note in found.notes if "left out, because another one" in note] or [""]
+    assert set(found.beaten) == left_out and all(repr(name) in beaten for name in left_out)
+    call = [] if objectives is None else ["--objectives", objectives]
+    for command in ("check", "show"):
+        done = CliRunner().invoke(main, [command, str(path), "--json", *call])
+        assert json.loads(done.stdout)["notes"][: len(found.notes) - 1] == list(found.notes[:-1])
+    done = CliRunner().invoke(main, ["solve", str(path), "--weights", f"{found.objectives[0].name}=1", *call])
+    assert done.exit_code == 0 and all(repr(name) in done.stderr for name in [*unused, *left_out])
+
+
+@pytest.mark.parametrize(
+    ("head", "cells", "is_year"),
+    [
+        ("Baujahr", ("1999", "2004", "2010"), True),
+        ("founded (year)", ("1999", "", "2010"), None),
+        ("founded year", ("1999", "2004", "2010"), True),
+        ("Worst year", ("2008", "1974", "2001"), True),
+        ("Worst year", ("−25.1%", "−10.3%", "−35%"), False),
+        ("Energy per year (kWh)", ("240", "110", "160"), False),
+        ("km per year", ("1999", "2004", "2010"), False),
+        ("km/year", ("1999", "2004", "2010"), False),
+        ("best year", ("1999 EUR", "2004 EUR", "2010 EUR"), False),
+        ("year", ("-5", "3", "4"), False),
+        ("year", ("1999.5", "2000", "2001"), False),
+    ],
+)
+def test_only_calendar_years_are_taken_for_years(
+    tmp_path: Path, head: str, cells: tuple[str, ...], is_year: bool | None
+) -> None:
+    rows = "".join(f"i{i},{i},{cell}\n" for i, cell in enumerate(cells))
+    with pytest.raises(UndecidedError) as caught:
+        load(written(tmp_path, f"item,price,{head}\n{rows}"))
+    if is_year is not None:
+        assert any("a year" in reason for reason in caught.value.unused.values()) == is_year
+        assert len({one.column for one in caught.value.undecided}) == 2 - is_year
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Car,y (max)\nGolf,1\nGolf,2\nUp,3\n", ["Golf (1)", "Golf (2)", "Up"]),
+        ("name,y (max)\nGolf,1\nGolf,2\nGolf (1),3\n", ["Golf (2)", "Golf (3)", "Golf (1)"]),
+        ("name,y (max)\nGolf,\nGolf,2\nUp,3\n", ["Golf (2)", "Up"]),
+    ],
+)
+def test_rows_of_the_same_name_are_numbered(tmp_path: Path, text: str, names: list[str]) -> None:
+    found = load(written(tmp_path, text), keep_dominated=True, gaps="drop")
+    assert list(found.names) == names and any("are called 'Golf'" in note for note in found.notes)
+
+
+def test_items_that_do_not_keep_a_limit_are_named(tmp_path: Path) -> None:
+    found = load(written(tmp_path, TRAINS), objectives="Changes:min,Price:min", limit="Changes <= 0")
+    assert found.names == ("Flixbus",)
+    (limit,) = [note for note in found.notes if "3 of 5" in note]
+    (beaten,) = [note for note in found.notes if "left out, because another one" in note]
+    assert "'IC + RE', 'Flight'" in limit and "'ICE direct', 'Night train'" in beaten
+
+
+NAMED = [
+    "Duration",
+    "Price (€)",
+    "Energy per year",
+    "year",
+    "Rent [EUR] (min)",
+    "Size (max)",
+    "Notes",
+    "id",
+    "Stars",
+    "Wait (min)",
+]
+WRITTEN = ["1", "2.5", "-3", "3h 20m", "60-65k", "1'850.-", "★★☆", "512 GB", "1 TB", "yes", "no", "10%", "", "n/a", "1999",
+           "low", "2-3", "€5", "1:05", "2024-01-31"]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_every_column_and_every_row_is_used_or_named(data: st.DataObject) -> None:
+    heads = data.draw(st.lists(st.sampled_from(NAMED), min_size=1, max_size=5, unique=True))
+    kinds = [data.draw(st.lists(st.sampled_from(WRITTEN), min_size=1, max_size=3)) for _ in heads]
+    count = data.draw(st.integers(2, 6))
+    columns = [[data.draw(st.sampled_from(kind)) for _ in range(count)] for kind in kinds]
+    items = [data.draw(st.sampled_from(["Golf", "Up", f"i{i}"])) for i in range(count)]
+    frame = pd.DataFrame({"Item": items} | dict(zip(heads, columns, strict=True)))
+    options: dict[str, Any] = data.draw(st.sampled_from([{}, {"gaps": "drop"}, {"gaps": "label"}]))
+    if data.draw(st.booleans()):
+        options["objectives"] = dict.fromkeys(
+            data.draw(st.lists(st.sampled_from(heads), min_size=1, unique=True)), "max"
+        )
+    try:
+        try:
+            found = load(frame, **options)
+        except UndecidedError as error:
+            weighed = {name for name, _ in error.objectives}
+            for head in heads:
+                assert head in error.unused or any(head.startswith(name) for name in weighed)
+            answers = {"direction": data.draw(st.sampled_from(["min", "max"])), "gaps": "drop", "decimal": "."}
+            said = [answers[one.topic] for one in error.undecided]
+            found = load(frame, **decided(error.undecided, said, options, error.objectives))
+    except (ProblemError, ArgumentError):
+        return  # refused in words
+    notes = "\n".join(found.notes)
+    for head in heads:
+        assert any(head.startswith(o.name) for o in found.objectives) or repr(head) in notes
+        assert not any(head.startswith(o.name) for o in found.objectives) or head not in found.labels
+    left_out = [note for note in found.notes if note.startswith("left out")]
+    named = set(found.names) | {name for name in found.whole.names if any(repr(name) in note for note in left_out)} if (
+        found.whole) else set(found.names)  # fmt: skip
+    dropped = sum(note.split(": ", 1)[1].count("', '") + 1 for note in left_out if "no number" in note)
+    assert len(named) + dropped == count
 
 
 # --- nobody is recommended anything by a guess ------------------------------------------------------------------------
@@ -299,8 +456,6 @@ def test_a_terminal_asks_once_and_says_how_to_repeat_it(
 
     monkeypatch.setattr(deciding.click, "prompt", prompt)
     monkeypatch.setattr(deciding, "sys", type("", (), {"stdin": Terminal(), "stderr": Terminal()}))
-    from tradeoff.apps.cli.source import Source
-
     source = Source(str(path), {})
     found = source.read()
     assert [(o.name, o.goal) for o in found.objectives] == [
@@ -311,6 +466,21 @@ def test_a_terminal_asks_once_and_says_how_to_repeat_it(
     assert f"To repeat this: tradeoff ask {wanted}" in capsys.readouterr().err
     assert source.data()["options"] == {"objectives": "price:min,RAM:max,rating:max,battery:max", "gaps": "drop"}
     assert load(path, **source.data()["options"]).fingerprint == found.fingerprint
+
+
+def test_a_terminal_names_what_is_not_weighed_before_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+
+    def prompt(text: str, default: str, **_: Any) -> str:
+        said.append(capsys.readouterr().err)
+        return "less"
+
+    monkeypatch.setattr(deciding.click, "prompt", prompt)
+    monkeypatch.setattr(deciding, "sys", type("", (), {"stdin": Terminal(), "stderr": Terminal()}))
+    found = Source(str(written(tmp_path, TRAINS)), {}).read()
+    assert len(found.objectives) == 3 and "Duration" in said[0] and "'3h 20m'" in said[0]
 
 
 @pytest.mark.parametrize(

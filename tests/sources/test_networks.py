@@ -17,10 +17,10 @@ from scipy.optimize import linprog
 
 import tradeoff
 from tests.messages import refused
-from tradeoff import MDP, ArgumentError, Interview, LinearUser, ProblemError
+from tradeoff import MDP, ArgumentError, Interview, LinearRespondent, ProblemError
 from tradeoff.apps.cli.main import main
+from tradeoff.simulation.respondents import relative_regret
 from tradeoff.sources.networks.routes import Routes
-from tradeoff.users import relative_regret
 
 ROOT = Path(__file__).parents[2]
 EASY = {"origin": "a", "destination": "c", "objectives": "length:min,time:min"}
@@ -151,16 +151,16 @@ def test_a_whole_interview_finds_the_route_and_can_be_resumed(strategy: str) -> 
     graph = random_graph(np.random.default_rng(11), nodes=14, k=3)
     problem = loaded(graph, 3, 13)
     for seed in range(4):
-        person = LinearUser.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(3)), 0.001)
+        person = LinearRespondent.scaled(problem, np.random.default_rng(seed).dirichlet(np.ones(3)), 0.001)
         interview = Interview(problem, strategy)
         while question := interview.ask():
             interview.tell(person(question))
         made = interview.recommendation
-        regret = relative_regret(problem, person, made.alternative)
+        regret = relative_regret(problem, person, made.option)
         assert regret <= (made.regret_bound if made.regret_bound is not None else 0.05) + 1e-9
         again = Interview.resume(loaded(graph, 3, 13), interview.log)
-        assert again.recommendation.alternative.value.tolist() == made.alternative.value.tolist()
-        assert [q.key for _, q, _ in again.answers] == [q.key for _, q, _ in interview.answers]
+        assert again.recommendation.option.value.tolist() == made.option.value.tolist()
+        assert [one.question.key for one in again.answers] == [one.question.key for one in interview.answers]
 
 
 def test_where_not_all_routes_are_found_the_best_still_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,6 @@ GOOD = "name,price (min),y (max)\na,1,2\n"
         ("name;y (max)\na;\u22121.299\nb;2.100\n", "'\u22121.299' can be read in several ways where semicolons"),
         ("sep=:\nname:y\na:1\nb:2\n", "line 1: cells are separated by ':'; save the table with a comma"),
         ("sep=;\nname;y (max)\na;1\nb;\n", "line 4, column 'y (max)': the cell is empty"),
-        (GOOD + "a,2,3\n", "line 3, column 'name': the name 'a' is already used in line 2"),
         (GOOD + ",2,3\n", "line 3, column 'name': the item has no name"),
         ("name,y,y\na,1,1\nb,2,2\n", "line 1: columns 2 and 3 are both called 'y'"),
         ("name,y (min),y (max)\na,1,1\nb,2,2\n", "'y (min)' and 'y (max)' are both called 'y'"),

@@ -211,7 +211,7 @@ def test_what_unpacks_without_end_is_refused(tmp_path: Path, pack: Any, monkeypa
     path = tmp_path / "bomb.umb"
     path.write_bytes(zeros)
     assert len(zeros) < 100_000
-    monkeypatch.setattr("tradeoff.sources.checkers.umb_archive.SURELY_QUICK", 30 << 20)
+    monkeypatch.setattr("tradeoff_checkers.umb_archive.SURELY_QUICK", 30 << 20)
     _refused(str(path), "unpack | 30 MB")
     monkeypatch.setenv("TRADEOFF_MEMORY", "0.05")
     _refused(str(path), "unpack | memory")

@@ -13,16 +13,20 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from click.testing import CliRunner
 
 from tests import processes
 from tests.messages import refused
+from tests.postgresql import GUARDED
+from tradeoff.apps.cli.main import main
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.stores import ConflictError, InUseError, open_store
+from tradeoff.stores import ConflictError, DamagedError, InUseError, open_store
 from tradeoff.stores.schema import VERSION_TABLE, check_schema, metadata
 from tradeoff.stores.sql import ROWS, SqlStore
 
@@ -265,6 +269,82 @@ def test_who_only_reads_cannot_write(address: str) -> None:
         assert store.read("people", "ann") == [HEADER]
 
 
+# --- checksums -------------------------------------------------------------------------------------------------------
+
+
+def execute(engine: sa.Engine, statement: str, **values: object) -> None:
+    with engine.begin() as connection:
+        assert connection.execute(sa.text(statement), values).rowcount > 0, statement
+
+
+def test_a_changed_event_is_noticed_unless_only_an_earlier_version_has_stored_it(
+    store: SqlStore, engine: sa.Engine
+) -> None:
+    """Every event is changed to another valid one in turn, in a log whose first ``old`` events have no checksum."""
+    events = [HEADER, *({"event": "answer", "number": i} for i in range(1, 4))]
+    store.create("people", "bob", events)
+    for old in range(len(events) + 1):
+        store.create("people", f"log{old}", events[:2])
+        store.append("people", f"log{old}", events[2:], after=2)
+        this = f"log = (SELECT id FROM logs WHERE name = 'log{old}')"
+        if old:
+            execute(engine, f"UPDATE events SET crc = NULL WHERE {this} AND position < {old}")
+        for changed, event in enumerate(events):
+            where = f"WHERE {this} AND position = {changed}"
+            execute(engine, f"UPDATE events SET body = :body {where}", body=json.dumps({**event, "by": "hand"}))
+            noticed = old < len(events)
+            found = store.logs("people")
+            assert isinstance(found[f"log{old}"], DamagedError) == noticed and found["bob"] == events
+            for after in range(changed + 1):
+                if noticed:
+                    with pytest.raises(DamagedError):
+                        store.read("people", f"log{old}", after=after)
+                else:
+                    assert len(store.read("people", f"log{old}", after=after)) == len(events) - after
+            execute(engine, f"UPDATE events SET body = :body {where}", body=json.dumps(event))
+            for after in range(len(events) + 1):
+                assert store.read("people", f"log{old}", after=after) == events[after:]
+        assert store.unchecked("people") == (old == len(events))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(("ann", 1), ("ann", 2)), (("ann", 1), ("bob", 1)), (("ann", 2), ("bob", 2))]
+)
+def test_an_event_in_another_place_is_noticed(
+    store: SqlStore, engine: sa.Engine, one: tuple[str, int], other: tuple[str, int]
+) -> None:
+    for name in ("ann", "bob"):
+        store.create("people", name, [HEADER, *({"event": "answer", "by": name, "number": i} for i in (1, 2))])
+    where = "WHERE log = (SELECT id FROM logs WHERE name = :name) AND position = :position"
+    with engine.begin() as connection:
+        places = [{"name": name, "position": position} for name, position in (one, other)]
+        rows = [connection.execute(sa.text(f"SELECT body, crc FROM events {where}"), place).one() for place in places]
+        for place, row in zip(reversed(places), rows, strict=True):
+            connection.execute(sa.text(f"UPDATE events SET body = :body, crc = :crc {where}"), place | row._asdict())
+    assert isinstance(store.logs("people")["ann"], DamagedError)
+
+
+def test_checksums_go_on_after_a_restart_and_after_a_server_of_an_earlier_version(
+    address: str, engine: sa.Engine
+) -> None:
+    """Servers on one database are upgraded one at a time, so events with and without a checksum may alternate."""
+    events = [HEADER, *({"event": "answer", "number": i} for i in range(1, 9))]
+    for position, event in enumerate(events):
+        with open_store(address) as store:
+            if position % 3 == 2:  # as the earlier version writes
+                execute(engine, f"INSERT INTO events (log, position, body) SELECT id, {position}, :body FROM logs",
+                        body=json.dumps(event))  # fmt: skip
+            elif position:
+                store.append("people", "ann", [event], after=position)
+            else:
+                store.create("people", "ann", [event])
+            assert store.read("people", "ann") == events[: position + 1]
+            assert store.unchecked("people") == (position % 3 == 2)
+    execute(engine, "UPDATE events SET body = '{}' WHERE position = 5")
+    with open_store(address, write=False) as store, pytest.raises(DamagedError):
+        store.read("people", "ann")
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -279,7 +359,7 @@ def test_an_empty_database_gets_everything_and_a_second_look_changes_nothing(eng
         assert tables(engine) == {"logs", "events", VERSION_TABLE}
         with engine.connect() as connection:
             found = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
-        assert found == ["0001"]
+        assert found == ["0002"]
 
 
 def test_an_empty_database_is_left_empty_by_who_only_looks(engine: sa.Engine) -> None:
@@ -363,6 +443,56 @@ def test_no_error_says_the_password(address: str) -> None:
     with pytest.raises((ArgumentError, StoreError)) as caught:
         open_store(address)
     assert "heim" not in str(caught.value) and "127.0.0.1" in str(caught.value)
+
+
+@pytest.fixture
+def guarded(postgresql_address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[str, str]:
+    """The address of a database whose user needs a password, and the password."""
+    import psycopg
+
+    password = "ge:h@im"
+    with psycopg.connect(postgresql_address, autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [GUARDED]).fetchall():
+            connection.execute(f"CREATE ROLE {GUARDED} LOGIN PASSWORD '{password}'")
+        connection.execute(f'ALTER DATABASE "{postgresql_address.rpartition("/")[2]}" OWNER TO {GUARDED}')
+    for name in ("PGPASSWORD", "PGPASSFILE", "TRADEOFF_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return postgresql_address.replace("postgres@", f"{GUARDED}@"), password
+
+
+@pytest.mark.parametrize("way", ["PGPASSWORD", "PGPASSFILE", "~/.pgpass"])
+def test_the_password_can_be_where_postgresql_looks_for_it(
+    guarded: tuple[str, str], way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, password = guarded
+    with pytest.raises(StoreError, match="password"):
+        open_store(address)
+    if way == "PGPASSWORD":
+        monkeypatch.setenv(way, password)
+    else:
+        file = tmp_path / ".pgpass"
+        file.write_text("*:*:*:" + GUARDED + ":" + password.replace(":", "\\:") + "\n", encoding="utf-8")
+        file.chmod(0o600)
+        if way == "PGPASSFILE":
+            monkeypatch.setenv(way, str(file.rename(tmp_path / "elsewhere")))
+    with open_store(address) as store:
+        store.create("people", "ann", [HEADER])
+        assert store.names("people") == ["ann"]
+
+
+def test_the_address_with_its_password_can_be_in_the_environment(guarded: tuple[str, str]) -> None:
+    address, password = guarded
+    secret = address.replace("@", f":{quote(password, safe='')}@")
+    runner = CliRunner(env={"TRADEOFF_STORE": secret})
+    made = runner.invoke(main, ["study", "create", "mine", "dependent", "--strategy", "paper"])
+    assert made.exit_code == 0, made.output
+    assert "--store" not in made.output  # the next command needs no address either
+    assert password not in made.output and quote(password, safe="") not in made.output
+    listed = runner.invoke(main, ["study", "list", "--json"])
+    assert [row["name"] for row in json.loads(listed.stdout)] == ["mine"]
+    other = runner.invoke(main, ["study", "list", "--store", "sqlite:///nowhere.db"])  # what is typed comes first
+    assert other.exit_code == 4 and "nowhere.db" in other.stderr
 
 
 def test_a_commit_whose_outcome_is_unknown_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tests.models import random_arrays
-from tradeoff import MDP, Catalogue, Interview, LinearUser, Recommendation, Reference
+from tradeoff import MDP, Catalogue, Interview, LinearRespondent, Question, Recommendation, Reference, Reply
+from tradeoff.evidence import possible_replies
+from tradeoff.model import EQUAL, FIRST, SECOND
 from tradeoff.problem import Problem
 
 
@@ -38,8 +42,10 @@ def random_mdp(rng: np.random.Generator, k: int, states: int = 8, horizon: int =
     return MDP.from_arrays(transitions, np.abs(arrays.rewards[0]), horizon=horizon, rewards_on="next", prune=False)
 
 
-def person(rng: np.random.Generator, problem: Problem, precision: float = 0.01, sparse: bool = False) -> LinearUser:
-    """Return a person to whom their best alternative is worth 1, so that the precision is relative to it."""
+def person(
+    rng: np.random.Generator, problem: Problem, precision: float = 0.01, sparse: bool = False
+) -> LinearRespondent:
+    """Return a person to whom their best option is worth 1, so that the precision is relative to it."""
     k = len(problem.objectives)
     weights = rng.dirichlet(np.ones(k))
     if sparse:
@@ -47,20 +53,65 @@ def person(rng: np.random.Generator, problem: Problem, precision: float = 0.01, 
     worth = max(float(weights @ a.value) for a in problem.best([weights]))
     if worth <= 1e-9:
         weights, worth = np.ones(k), max(1e-9, float(sum(problem.best([np.ones(k)])[0].value)))
-    return LinearUser(weights / worth, precision)
+    return LinearRespondent(weights / worth, precision)
 
 
-def regret(problem: Problem, user: LinearUser, recommendation: Recommendation) -> float:
+def regret(problem: Problem, respondent: LinearRespondent, recommendation: Recommendation) -> float:
     """Return the share of the best possible worth that the recommendation loses."""
-    best = user.worth(problem.best([user.weights])[0].value)
-    return (best - user.worth(recommendation.alternative.value)) / best if best > 0 else 0.0
+    best = respondent.worth(problem.best([respondent.weights])[0].value)
+    return (best - respondent.worth(recommendation.option.value)) / best if best > 0 else 0.0
 
 
-def run(interview: Interview, user, limit: int = 2000) -> Recommendation:
+def run(interview: Interview, respondent, limit: int = 2000) -> Recommendation:
     """Answer everything and return the recommendation."""
     for _ in range(limit):
         question = interview.ask()
         if question is None:
             return interview.recommendation
-        interview.tell(user(question))
+        interview.tell(respondent(question))
     raise AssertionError(f"the interview did not end within {limit} questions")
+
+
+class Replier:
+    """Somebody who replies to pairs by a rule, for tests of respondents who break the assumptions."""
+
+    def __init__(self, name: str, rule: Callable[[Question, int], Reply]) -> None:
+        self.name, self.rule, self.asked = name, rule, 0
+
+    def __call__(self, question: Question) -> Reply:
+        self.asked += 1
+        return self.rule(question, self.asked)
+
+
+def at_random(seed: int) -> Replier:
+    """Return somebody who replies at random."""
+    rng = np.random.default_rng(seed)
+    return Replier("random", lambda question, asked: question.replies[rng.integers(len(question.replies))])
+
+
+def always(reply: Reply) -> Replier:
+    """Return somebody who always gives the same reply."""
+    return Replier(f"always {reply}", lambda question, asked: reply)
+
+
+def rule_breakers() -> list[Replier]:
+    """Return new respondents for a problem of five objectives, each of whom breaks an assumption or is at its edge."""
+    liked, later = LinearRespondent([3, 1, 1, 2, 1]), LinearRespondent([0, 0, 1, 1, 0])
+    before, unsure = LinearRespondent([1, 0, 0, 0, 0]), LinearRespondent([1, 0, 0, 0, 0], precision=5.0)
+    never_equal, weights = LinearRespondent([0, 0, 1, 0, 0], precision=0.0), np.array([1, 2, 1, 1, 1])
+
+    def opposite(question: Question, asked: int) -> Reply:
+        return {FIRST: SECOND, SECOND: FIRST, EQUAL: EQUAL}[liked(question)]
+
+    def concave(question: Question, asked: int) -> Reply:
+        return possible_replies(np.sqrt(np.maximum(question.values, 0.0)) @ weights, 0.0, question.asks)[0]
+
+    return [
+        at_random(0),
+        *(always(reply) for reply in (FIRST, SECOND, EQUAL)),
+        Replier("contrary", opposite),
+        Replier("changes their mind", lambda question, asked: (before if asked <= 10 else later)(question)),
+        Replier("concave", concave),
+        Replier("notices nothing", lambda question, asked: unsure(question)),
+        Replier("is never undecided", lambda question, asked: never_equal(question)),
+    ]

@@ -10,13 +10,13 @@ import pytest
 import scipy.optimize
 
 from tests.strategies.people import random_catalogue, run
-from tradeoff import ArgumentError, Catalogue, Interview, LinearUser, load
-from tradeoff.strategies import cache, elicitation
-from tradeoff.strategies.belief import Belief
-from tradeoff.strategies.cache import SolutionCache, cache_of
-from tradeoff.strategies.certifier import Certifier
-from tradeoff.strategies.consistency import ConsistentSet
-from tradeoff.strategies.sampling import PEOPLE
+from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearRespondent, Option, Question, load
+from tradeoff.evidence import Evidence
+from tradeoff.model import FIRST
+from tradeoff.strategies import elicitation, solutions
+from tradeoff.strategies.posterior import Posterior
+from tradeoff.strategies.sampler import PEOPLE
+from tradeoff.strategies.solutions import Certifier, SolutionCache, cache_of
 from tradeoff.testing.strategies import interview, simulated_person
 
 
@@ -39,7 +39,7 @@ def test_no_integer_program_is_on_the_way_of_an_answer(monkeypatch: pytest.Monke
 def test_too_many_objectives_are_refused(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elicitation, "MOST_OBJECTIVES", 4)
     rng = np.random.default_rng(0)
-    assert run(Interview(random_catalogue(rng, 4), strategy), LinearUser(np.ones(4), 0.5)).reason
+    assert run(Interview(random_catalogue(rng, 4), strategy), LinearRespondent(np.ones(4), 0.5)).reason
     with pytest.raises(ArgumentError, match=r"5 objectives can be changed .* at most 4"):
         Interview(random_catalogue(rng, 5), strategy).ask()
     dead = random_catalogue(rng, 5, kind="dead")  # one of five cannot be changed, and is not asked about
@@ -66,48 +66,33 @@ def test_the_cache_keeps_no_problem_alive() -> None:
     assert alive() is None
 
 
-def test_states_are_dropped_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "STATES", 3)
-    monkeypatch.setattr(cache, "STATE_BYTES", 100_000)
-    states = SolutionCache(load("dependent")).states
+def test_states_are_dropped_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solutions, "STATE_BYTES", 100_000)
+    problem = load("dependent")
+    states = SolutionCache(problem)
     for number in range(5):
-        states.keep(bytes([number]), np.zeros(10))
-    assert bytes([1]) not in states and bytes([4]) in states
-    states.keep(b"large", np.zeros(12_000))
-    assert bytes([4]) not in states and b"large" in states
+        states.put_state(bytes([number]), np.zeros(3_000))  # 24,000 bytes
+    assert states.state(bytes([0])) is None and states.state(bytes([1])) is not None
+    states.put_state(b"another", np.zeros(3_000))
+    assert states.state(bytes([2])) is None and states.state(bytes([1])) is not None  # which was used since
+    states.put_state(b"too large", np.zeros(20_000))
+    assert states.state(b"too large") is None and states.state(b"another") is not None
 
 
-def test_a_belief_stays_what_it_is() -> None:
-    belief = Belief.prior(3, PEOPLE, seed=1)
-    before = belief.weights.copy()
-    differences, kinds = np.array([[1.0, -1.0, 0.2]]), np.array([1])
-    one, two = belief.given(differences, kinds), belief.given(differences, kinds)
-    assert one.weights.tobytes() == two.weights.tobytes() and (belief.weights == before).all()
-    assert one.chance_wrong(differences, kinds)[0] < belief.chance_wrong(differences, kinds)[0]
-
-
-def test_a_listed_set_contains_the_set_and_rests_on_its_answers_alone() -> None:
-    """However few rays may be listed: every bound over them is one over the set itself."""
-    rng = np.random.default_rng(3)
-    weights = rng.dirichlet(np.ones(6))
-    answers = [(i, d, int(np.sign(d @ weights))) for i, d in enumerate(rng.normal(size=(12, 6)))]
-    exact = ConsistentSet.everything(6, 100_000).given(answers)
-    assert exact.cone is exact.listed
-    for limit in (100, 30, 12):
-        some = ConsistentSet.everything(6, limit).given(answers)
-        assert some.trusted == exact.trusted and not some.empty and len(some.rays) <= limit
-        assert set(some.listed.labels) <= some.trusted
-        for direction in rng.normal(size=(50, 7)):
-            assert (some.rays @ direction).max() >= (exact.rays @ direction).max() - 1e-12
-    assert len(some.listed.labels) < len(some.trusted)
-    contradiction = some.given([(99, -answers[0][1], answers[0][2])])
-    assert (contradiction.empty and not contradiction.listed.empty) or contradiction.listed.empty
+def test_a_posterior_stays_what_it_is() -> None:
+    before = Posterior.before_answers(3, PEOPLE, seed=1)
+    weights = before.weights.copy()
+    question = Question((Option([1.0, 0.0, 0.2]), Option([0.0, 1.0, 0.0])))
+    evidence = Evidence.none(np.arange(3)).update(Answer(question, FIRST))
+    one, two = before.update(evidence), before.update(evidence)
+    assert one.weights.tobytes() == two.weights.tobytes() and (before.weights == weights).all()
+    assert one.wrong_answers(evidence)[0] < before.wrong_answers(evidence)[0]
 
 
 def test_slack_is_part_of_every_bound() -> None:
     plain, loose = (Catalogue([[1.0, 0.2], [0.2, 1.0], [0.7, 0.7]]) for _ in range(2))
     loose.slack = 0.01  # type: ignore[misc]
-    user = LinearUser([1.0, 1.3], 0.01)
+    user = LinearRespondent([1.0, 1.3], 0.01)
     exact, found = (run(Interview(problem, "careful"), user) for problem in (plain, loose))
     for name in ("regret_bound", "robust_bound", "likely_regret", "likely_worst"):
         assert getattr(found, name) > getattr(exact, name)

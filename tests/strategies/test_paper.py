@@ -9,28 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from tests.strategies.people import KINDS, person, random_catalogue, random_mdp, regret, run
+from tests.strategies.people import (
+    KINDS,
+    Replier,
+    always,
+    person,
+    random_catalogue,
+    random_mdp,
+    regret,
+    rule_breakers,
+    run,
+)
 from tradeoff import (
     MDP,
-    Answer,
     ArgumentError,
     Catalogue,
-    ConcaveUser,
-    ContraryUser,
-    DriftingUser,
     Interview,
-    LinearUser,
+    LinearRespondent,
     Question,
-    RandomUser,
     Recommendation,
     Reference,
-    StubbornUser,
+    Reply,
     dilute,
     load,
 )
-from tradeoff.model import NOTHING, Alternative
-from tradeoff.strategies._paper import RESOLUTION, _Elicitation
+from tradeoff.model import EQUAL, FIRST, NOTHING, SECOND, SKIP, Option
 from tradeoff.strategies.basis import RANK_TOLERANCE, SPANNER_FACTOR, barycentric_spanner, bases_of, grow_basis
+from tradeoff.strategies.paper import RESOLUTION, _Elicitation
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -45,17 +50,17 @@ def pseudo_code(
     """
     asked: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def compare(a: np.ndarray, b: np.ndarray) -> Answer:
+    def compare(a: np.ndarray, b: np.ndarray) -> Reply:
         if np.abs(a - b).max() <= 1e-12:
-            return Answer.SAME
+            return EQUAL
         asked.append((a, b))
-        return user(Question(Alternative(a, NOTHING), Alternative(b, NOTHING)))
+        return user(Question((Option(a, NOTHING), Option(b, NOTHING))))
 
     k = len(problem.objectives)
     optimum = {j: problem.best([np.eye(k)[j]])[0].value for j in relevant}
     star = relevant[0]  # line 1
     for j in relevant[1:]:  # line 2
-        if compare(optimum[star], optimum[j]) is Answer.SECOND:  # lines 3-4
+        if compare(optimum[star], optimum[j]) == SECOND:  # lines 3-4
             star = j
     basis = [optimum[star]]  # line 6
     found_sizes: list[float] = []
@@ -76,7 +81,7 @@ def pseudo_code(
         low, eta = 0.0, 1.0  # not noticed, noticed
         while eta - low > max(low, limit):
             middle = (low + eta) / 2
-            if compare(basis[0], (1 - middle) * basis[0]) is Answer.SAME:
+            if compare(basis[0], (1 - middle) * basis[0]) == EQUAL:
                 low = middle
             else:
                 eta = middle
@@ -88,15 +93,15 @@ def pseudo_code(
         while high - low > limit:
             if alpha > 1:
                 answer = compare(basis[0], other / alpha)
-                above, below = Answer.FIRST, Answer.SECOND
+                above, below = FIRST, SECOND
             else:
                 answer = compare(other, alpha * basis[0])
-                above, below = Answer.SECOND, Answer.FIRST
-            if answer is Answer.SAME:
+                above, below = SECOND, FIRST
+            if answer == EQUAL:
                 break
-            if answer is above:
+            if answer == above:
                 high = alpha
-            if answer is below:
+            if answer == below:
                 low = alpha
             alpha = (low + high) / 2
     return asked
@@ -120,9 +125,8 @@ def test_law_5_the_questions_are_those_of_the_pseudo_code(
     interview = Interview(problem, "paper", **options)
     run(interview, user)
     assert len(interview.answers) == len(expected)
-    for (_, question, _), (first, second) in zip(interview.answers, expected, strict=True):
-        assert_allclose(question.first.value, first, atol=1e-12)
-        assert_allclose(question.second.value, second, atol=1e-12)
+    for answer, pair in zip(interview.answers, expected, strict=True):
+        assert_allclose(answer.question.values, pair, atol=1e-12)
 
 
 @given(seeds, st.integers(2, 5), st.sampled_from([0.1, 0.01, 1e-4, 1e-5]))
@@ -132,10 +136,12 @@ def test_what_theorem_2_drops_is_not_asked_and_not_missed(seed: int, k: int, pre
     user = person(rng, problem, precision)
     literal, less = (Interview(problem, "paper", theorem=2, literal=literal) for literal in (True, False))
     a, b = run(literal, user), run(less, user)
-    assert a.alternative.value.tobytes() == b.alternative.value.tobytes()
+    assert a.option.value.tobytes() == b.option.value.tobytes()
     assert_allclose(a.weights, b.weights, atol=1e-12)
-    asked = [q.key for _, q, _ in literal.answers]
-    assert [q.key for _, q, _ in less.answers] == asked[: len(less.answers)]  # the dropped ratios come last
+    asked = [answer.question.key for answer in literal.answers]
+    assert [answer.question.key for answer in less.answers] == asked[
+        : len(less.answers)
+    ]  # the dropped ratios come last
     if precision >= 0.01 and k >= 4:  # delta is longer than any value there: no ratio is left
         assert b.questions <= a.questions - 4 * (k - 1)
 
@@ -146,19 +152,19 @@ def test_the_worked_example_of_the_docs() -> None:
         [[1, 0], [0, 1], [0.7, 0.7]], ["comfort", "speed"], ["sofa", "sledge", "sled with cushions"],
         reference=Reference("nothing", {"comfort": 0, "speed": 0}),
     )  # fmt: skip
-    user = LinearUser([2, 1], precision=0.1)
+    user = LinearRespondent([2, 1], precision=0.1)
     interview = Interview(catalogue, "paper")
     recommendation = run(interview, user)
-    seen = [(q.first.value.tolist(), q.second.value.tolist(), a) for _, q, a in interview.answers]
+    seen = [(*answer.question.values.tolist(), answer.reply) for answer in interview.answers]
     assert seen == [
-        ([1, 0], [0, 1], Answer.FIRST),
-        ([1, 0], [0, 0.25], Answer.FIRST),
-        ([1, 0], [0, 0.5], Answer.FIRST),
-        ([0, 1], [1, 0], Answer.SECOND),
-        ([0, 1], [0.5, 0], Answer.SAME),
+        ([1, 0], [0, 1], FIRST),
+        ([1, 0], [0, 0.25], FIRST),
+        ([1, 0], [0, 0.5], FIRST),
+        ([0, 1], [1, 0], SECOND),
+        ([0, 1], [0.5, 0], EQUAL),
     ]
     assert_allclose(recommendation.weights, [2 / 3, 1 / 3])
-    assert recommendation.alternative.plan.name == "sled with cushions"
+    assert recommendation.option.plan.name == "sled with cushions"
 
 
 @given(
@@ -202,7 +208,7 @@ def test_the_spanner_theorem(seed: int, k: int, kind: str, precision: float, mdp
     exact = np.linalg.lstsq(*running.rows(), rcond=None)[0]
     doubled = 1 if exact.min() >= -1e-9 * np.abs(exact).max() else 2
     best = user.worth(problem.best([user.weights])[0].value)
-    lost = best - user.worth(result.alternative.value)
+    lost = best - user.worth(result.option.value)
     assert lost <= doubled * 2 * SPANNER_FACTOR * (len(running.order) - 1) * delta + 1e-9
 
 
@@ -219,7 +225,7 @@ def drive(running: _Elicitation, user) -> Recommendation:
 
 def test_skipped_questions_conclude_nothing() -> None:
     problem = load("coffee")
-    user = LinearUser([1, 2, 3, 4, 5], 0.01)
+    user = LinearRespondent([1, 2, 3, 4, 5], 0.01)
     for options in ({}, {"basis": "spanner"}):
         interview = Interview(problem, "paper", **options)
         asked = 0
@@ -246,9 +252,9 @@ def test_a_skipped_precision_question_is_not_about_equal(skipped: set[int]) -> N
         honest = drive(running := _Elicitation(problem, "paper", 2), user)
         count = iter(range(1000))
 
-        def skips(question: Question, user=user, count=count) -> Answer | None:
-            about_itself = np.linalg.matrix_rank([question.first.value, question.second.value], tol=1e-9) == 1
-            return None if about_itself and next(count) in skipped else user(question)
+        def skips(question: Question, user=user, count=count) -> Reply:
+            about_itself = np.linalg.matrix_rank(question.values, tol=1e-9) == 1
+            return SKIP if about_itself and next(count) in skipped else user(question)
 
         result = drive(again := _Elicitation(problem, "paper", 2), skips)
         assert running.precision is not None and again.precision is not None
@@ -262,7 +268,7 @@ def test_without_any_precision_question_nothing_is_dropped() -> None:
     user = person(np.random.default_rng(0), problem, 0.001)
     interview = Interview(problem, "paper", theorem=2)
     while (question := interview.ask()) is not None:
-        about_itself = np.linalg.matrix_rank([question.first.value, question.second.value], tol=1e-9) == 1
+        about_itself = np.linalg.matrix_rank(question.values, tol=1e-9) == 1
         interview.skip() if about_itself else interview.tell(user(question))
     result = interview.recommendation
     assert not result.complete and "skipped" in result.reason
@@ -278,7 +284,7 @@ def test_skips_never_make_an_estimate_worse_than_the_answers(seed: int, k: int, 
     problem = random_catalogue(rng, k, kind=kind)
     user = person(rng, problem, 0.01)
     running = _Elicitation(problem, "spanner" if spanner else "paper", 1)
-    result = drive(running, lambda question: None if rng.random() < 0.3 else user(question))
+    result = drive(running, lambda question: SKIP if rng.random() < 0.3 else user(question))
     worth = [user.worth(a.value) for a in running.order]
     assert result.complete == (None not in running.ratios)
     for ratio, other in zip(running.ratios, worth[1:], strict=True):
@@ -309,7 +315,7 @@ def test_the_toy_example_of_the_appendix_on_eps() -> None:
     small, eps, w = 1e-3, 0.01, np.array([1.0, 0.7, 0.4])
     values = np.array([[1.0, 0, 0], [1, 1, 1], [1, small, -small]])
     running = _Elicitation(load("dependent"), "paper", 1)
-    running.order = [Alternative(v, NOTHING) for v in values]
+    running.order = [Option(v, NOTHING) for v in values]
     running.ratios = [1 + w[1] + w[2] + eps, 1 + small * (w[1] - w[2]) + eps]
     running.finished = True
     matrix, right = running.rows()
@@ -360,13 +366,10 @@ def test_trajectory_sets_get_the_same_answers_as_policies() -> None:
     user = person(np.random.default_rng(4), problem, 0.01)
     interview = Interview(problem, "paper")
     while (question := interview.ask()) is not None:
-        shown = [
-            Alternative(problem.gain_scale.gains(problem.show(side).average), side.plan)
-            for side in (question.first, question.second)
-        ]
-        answer = user(question)
-        assert user(Question(*shown)) is answer
-        interview.tell(answer)
+        shown = [Option(problem.gain_scale.gains(problem.show(side).average), side.plan) for side in question.options]
+        reply = user(question)
+        assert user(Question(shown)) == reply
+        interview.tell(reply)
 
 
 def test_work_that_does_not_depend_on_the_person_is_done_once() -> None:
@@ -385,7 +388,7 @@ def test_work_that_does_not_depend_on_the_person_is_done_once() -> None:
     results: list[float] = []
 
     def work(seed: int) -> None:
-        user = LinearUser(np.random.default_rng(seed).dirichlet(np.ones(5)), 0.001)
+        user = LinearRespondent(np.random.default_rng(seed).dirichlet(np.ones(5)), 0.001)
         results.append(run(Interview(problem, "paper"), user).questions)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(24)]
@@ -400,35 +403,21 @@ def test_work_that_does_not_depend_on_the_person_is_done_once() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"theorem": 2}, {"basis": "spanner"}])
-@pytest.mark.parametrize(
-    "user",
-    [
-        RandomUser(0),
-        StubbornUser(Answer.FIRST),
-        StubbornUser(Answer.SECOND),
-        StubbornUser(Answer.SAME),
-        ContraryUser([3, 1, 1, 2, 1]),
-        DriftingUser([1, 0, 0, 0, 0], [0, 0, 1, 1, 0]),
-        ConcaveUser([1, 2, 1, 1, 1]),
-        LinearUser([1, 0, 0, 0, 0], precision=5.0),  # cannot tell anything apart
-        LinearUser([0, 0, 1, 0, 0], precision=0.0),  # never says "about equal"
-    ],
-    ids=lambda user: type(user).__name__,
-)
-def test_it_ends_for_people_who_break_the_assumptions(user, options: dict) -> None:
-    result = run(Interview(load("commute"), "paper", **options), user, limit=300)
+@pytest.mark.parametrize("respondent", rule_breakers(), ids=lambda respondent: respondent.name)
+def test_it_ends_for_people_who_break_the_assumptions(respondent: Replier, options: dict) -> None:
+    result = run(Interview(load("commute"), "paper", **options), respondent, limit=300)
     assert result.reason and np.all(np.isfinite(result.weights))
 
 
 def test_all_about_equal_is_said_so() -> None:
-    result = run(Interview(load("coffee"), "paper"), StubbornUser(Answer.SAME))
+    result = run(Interview(load("coffee"), "paper"), always(EQUAL))
     assert "about equal" in result.reason
 
 
 def test_an_objective_that_cannot_change_is_not_asked_about() -> None:
     problem = Catalogue([[1, 5, 0], [0, 5, 1], [0.6, 5, 0.6]], objectives=["a", "fixed", "b"])
-    result = run(Interview(problem, "paper"), LinearUser([1, 1, 1], 0.01))
-    assert result.alternative.plan.index == 2
+    result = run(Interview(problem, "paper"), LinearRespondent([1, 1, 1], 0.01))
+    assert result.option.plan.index == 2
 
 
 @pytest.mark.parametrize("strategy", ["careful", "certified", "paper"])
@@ -436,7 +425,7 @@ def test_where_nothing_can_be_changed_nothing_is_asked(strategy: str) -> None:
     interview = Interview(Catalogue([[1.0, 2.0]], names=["only"]), strategy)
     assert interview.ask() is None and interview.finished
     found = interview.recommendation
-    assert found.complete and found.questions == 0 and found.regret_bound == 0 and found.alternative.plan.name == "only"
+    assert found.complete and found.questions == 0 and found.regret_bound == 0 and found.option.plan.name == "only"
     again = Interview.resume(interview.problem, interview.log)
     assert again.finished and again.recommendation.reason == found.reason
 
@@ -444,7 +433,7 @@ def test_where_nothing_can_be_changed_nothing_is_asked(strategy: str) -> None:
 def test_one_objective_needs_no_question() -> None:
     interview = Interview(Catalogue([[1.0], [3.0], [2.0]]), "paper")
     assert interview.ask() is None and interview.finished
-    assert interview.recommendation.alternative.plan.index == 1 and interview.recommendation.questions == 0
+    assert interview.recommendation.option.plan.index == 1 and interview.recommendation.questions == 0
 
 
 def test_skipping_for_ever_comes_to_an_end() -> None:
@@ -480,4 +469,4 @@ def test_diluted_questions_come_from_a_mixture() -> None:
     assert_allclose(problem.evaluate(half.plan), half.value)
     assert isinstance(problem, MDP)
     spanner = barycentric_spanner(problem, grow_basis(problem, best))
-    assert len(spanner.alternatives) == 3
+    assert len(spanner.options) == 3

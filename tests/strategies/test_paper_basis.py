@@ -52,5 +52,5 @@ def test_rank_three_gives_three_basis_policies() -> None:
     rng = np.random.default_rng(3)
     values = rng.random((200, 3)) @ rng.random((3, 6))
     problem = Catalogue(values, reference=Reference("nothing", {f"objective {j + 1}": 0 for j in range(6)}))
-    assert len(grow_basis(problem, problem.best([np.ones(6)])[0]).alternatives) == 3
-    assert len(bases_of(problem).spanner().alternatives) == 3
+    assert len(grow_basis(problem, problem.best([np.ones(6)])[0]).options) == 3
+    assert len(bases_of(problem).spanner().options) == 3

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.strategies.people import run
-from tradeoff import ArgumentError, Interview, LinearUser, Question, Recommendation, load
+from tradeoff import ArgumentError, Interview, LinearRespondent, Question, Recommendation, load
+from tradeoff.model import SECOND
 from tradeoff.problem import Problem
 from tradeoff.strategies import Step, Strategy, StrategySpec, name_of, spec_of, start, strategy_names
 from tradeoff.strategies.registry import BUILT_IN
@@ -25,20 +26,20 @@ def favourite(problem: Problem, *, rounds: int = 3) -> Strategy:
         return Recommendation(winner, np.full(k, 1 / k), 0, "the favourite so far", complete=complete)
 
     for count, other in enumerate(optima[1:]):
-        reply = yield Step(Question(winner, other), recommend, rounds - count)
-        winner = other if reply is not None and not isinstance(reply, tuple) and reply.value == "second" else winner
+        reply = yield Step(Question((winner, other)), recommend, rounds - count)
+        winner = other if reply == SECOND else winner
     return recommend(True)
 
 
 def test_a_callable_is_a_strategy() -> None:
     problem = load("coffee")
-    user = LinearUser.scaled(problem, [1, 2, 3, 4, 5], 0.001)
+    user = LinearRespondent.scaled(problem, [1, 2, 3, 4, 5], 0.001)
     for strategy in (favourite, StrategySpec(favourite)):
         interview = Interview(problem, strategy, rounds=5)
         result = run(interview, user)
         assert 1 <= result.questions <= 5 and result.reason == "the favourite so far"
-        seen = [q.first.value for _, q, _ in interview.answers] + [q.second.value for _, q, _ in interview.answers]
-        assert user.worth(result.alternative.value) >= max(user.worth(value) for value in seen) - 0.005
+        seen = [value for answer in interview.answers for value in answer.question.values]
+        assert user.worth(result.option.value) >= max(user.worth(value) for value in seen) - 0.005
         assert interview.log[0]["strategy"] == name_of(strategy) == f"{__name__}:favourite"
         assert run(Interview(problem, strategy, max_questions=1), user).questions == 1
     with pytest.raises(ArgumentError, match="does not take these options"):
@@ -47,10 +48,10 @@ def test_a_callable_is_a_strategy() -> None:
 
 def test_specifications_replace_checks_of_names() -> None:
     for name, seeded in (("careful", True), ("certified", True), ("paper", False)):
-        assert spec_of(name).seeded is spec_of(name).accepts_foreign_answers is seeded
+        assert spec_of(name).seeded is spec_of(name).accepts_observations is seeded
         assert name_of(spec_of(name)) == name_of(spec_of(name).make) == name
     assert spec_of("paper").skip_implied({"basis": "spanner"}) and not spec_of("paper").skip_implied({})
-    assert not spec_of(favourite).seeded and not spec_of(favourite).accepts_foreign_answers
+    assert not spec_of(favourite).seeded and not spec_of(favourite).accepts_observations
     assert tuple(BUILT_IN) == strategy_names()[: len(BUILT_IN)]
 
 
@@ -80,7 +81,7 @@ def test_an_installed_package_adds_a_strategy(tmp_path: Path, monkeypatch: pytes
     installed(tmp_path, code, "my_strategies:spanner", monkeypatch)
     assert strategy_names() == ("careful", "certified", "paper", "mine")
     problem = load("coffee")
-    user = LinearUser.scaled(problem, [1, 2, 3, 4, 5], 0.001)
+    user = LinearRespondent.scaled(problem, [1, 2, 3, 4, 5], 0.001)
     mine, same = Interview(problem, "mine"), Interview(problem, "paper", basis="spanner")
     assert run(mine, user).weights.tolist() == run(same, user).weights.tolist()
     assert Interview.resume(problem, mine.log).recommendation.weights.tolist() == mine.recommendation.weights.tolist()

@@ -22,7 +22,8 @@ from tests.web.servers import begin, turn_of
 from tradeoff.log import read_log
 from tradeoff.stores import open_store
 
-# The real program, with a strategy of the paper's that never comes to an end with an answer while HANG is set.
+# The real program, with a strategy of the paper's that never comes to an end with an answer while HANG is set. Worker
+# processes import it, too.
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
@@ -42,14 +43,16 @@ def slow(problem):
             return end.value
 
 registry.BUILT_IN["slow"] = StrategySpec(slow)
-from tradeoff.apps.cli.main import main
-main()
+if __name__ == "__main__":
+    from tradeoff.apps.cli.main import main
+    main()
 """
 HANGING, PLAIN = {**os.environ, "HANG": "1"}, {name: value for name, value in os.environ.items() if name != "HANG"}
 
 
-def words(*given: str) -> list[str]:
-    return [sys.executable, "-c", PROGRAM, *given]
+def words(folder: Path, *given: str) -> list[str]:
+    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
+    return [sys.executable, str(folder / "program.py"), *given]
 
 
 def kinds(events: list[dict]) -> list[str]:
@@ -63,7 +66,7 @@ def kill(child: Child) -> None:
 
 def test_in_the_terminal(tmp_path: Path) -> None:
     log = tmp_path / "answers.jsonl"
-    begun = words("ask", "dependent", "--strategy", "slow", "--log", str(log))
+    begun = words(tmp_path, "ask", "dependent", "--strategy", "slow", "--log", str(log))
     with Child(begun, env=HANGING, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as child:
         assert child.stdin is not None
         child.stdin.write("a\n")
@@ -71,7 +74,7 @@ def test_in_the_terminal(tmp_path: Path) -> None:
         until((tmp_path / "thinking").exists, "the strategy's thinking")
         kill(child)
     assert kinds(read_log(log.read_text(encoding="utf-8"))) == ["header", "question", "answer"]
-    resumed = run(words("ask", "dependent", "--resume", str(log)), env=PLAIN, cwd=tmp_path, input="b\nq\n")
+    resumed = run(words(tmp_path, "ask", "dependent", "--resume", str(log)), env=PLAIN, cwd=tmp_path, input="b\nq\n")
     assert resumed.returncode == 0 and "Question 2" in resumed.stdout, resumed.stderr
     events = read_log(log.read_text(encoding="utf-8"))
     assert kinds(events)[:5] == ["header", "question", "answer", "question", "answer"]
@@ -80,7 +83,20 @@ def test_in_the_terminal(tmp_path: Path) -> None:
 @contextmanager
 def served(folder: Path, store: str, env: dict[str, str]) -> Iterator[tuple[Child, httpx.Client]]:
     output = folder / f"server-{uuid.uuid4().hex}.txt"
-    command = words("serve", "dependent", "--strategy", "slow", "--store", store, "--port", "0", "--no-browser")
+    command = words(
+        folder,
+        "serve",
+        "dependent",
+        "--strategy",
+        "slow",
+        "--store",
+        store,
+        "--workers",
+        "2",
+        "--port",
+        "0",
+        "--no-browser",
+    )
     with output.open("wb") as out, Child(command, env=env, cwd=folder, stdout=out, stderr=subprocess.STDOUT) as child:
         until(lambda: "Stop with" in output.read_text() or child.poll() is not None, "a server's start")
         found = re.search(r"(http://\S+?)/\s", output.read_text())
@@ -106,10 +122,10 @@ def test_on_the_web(store: str, way: str, tmp_path: Path) -> None:
         def answer() -> None:
             with suppress(httpx.HTTPError):  # the server is killed before it can reply
                 if way == "page":
-                    done = client.post(f"{here}/answer", data={"turn": turn, "answer": "left"})
+                    done = client.post(f"{here}/answer", data={"turn": turn, "best": "1"})
                     client.get(done.headers["location"])
                 else:
-                    client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": "first"})
+                    client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": {"best": 1}})
 
         waiting = threading.Thread(target=answer)
         waiting.start()

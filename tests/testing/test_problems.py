@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.models import Arrays, all_policies, small_arrays
 from tradeoff import Catalogue, Objective, PointSet, load
-from tradeoff.model import Alternative, Item, Lottery
+from tradeoff.model import Lottery, Option
 from tradeoff.sources import examples
 from tradeoff.testing.problems import check_problem
 
@@ -73,7 +74,7 @@ class Broken(Catalogue):
     def fingerprint(self) -> str:
         return 7 if self.wrong == "fingerprint" else "x"  # type: ignore[return-value]
 
-    def best(self, weights: Any) -> list[Alternative]:
+    def best(self, weights: Any) -> list[Option]:
         rows = np.asarray(weights, dtype=float)
         if self.wrong == "refuses nothing":
             rows = np.nan_to_num(np.resize(rows, (len(rows), 2)))
@@ -83,29 +84,28 @@ class Broken(Catalogue):
             case "missing":
                 return found[:-1]
             case "suboptimal":
-                return [self.alternative(3) for _ in found]
+                return [self.option(3) for _ in found]
             case "batch" if len(rows) > 1 and self.asked % 2:
-                return [self.alternative(min(29, a.plan.index + 1)) for a in found]  # type: ignore[union-attr]
+                return [self.option(min(29, a.plan.index + 1)) for a in found]  # type: ignore[union-attr]
             case "gains":
-                return [Alternative(a.value - 0.5, a.plan) for a in found]
+                return [Option(a.value - 0.5, a.plan) for a in found]
             case "dominated":
                 return [
-                    self.alternative(30) if np.array_equal(row, [1, 0]) else a
-                    for a, row in zip(found, rows, strict=True)
+                    self.option(30) if np.array_equal(row, [1, 0]) else a for a, row in zip(found, rows, strict=True)
                 ]
             case "overflow" if np.abs(rows).max() > 1e100:
-                return [self.alternative(3) for _ in found]
+                return [self.option(3) for _ in found]
         return found
 
-    def show(self, alternative: Alternative) -> Lottery:
-        lottery = super().show(alternative)
-        return super().show(self.alternative(5)) if self.wrong == "show" else lottery
+    def show(self, option: Option) -> Lottery:
+        lottery = super().show(option)
+        return super().show(self.option(5)) if self.wrong == "show" else lottery
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ("missing", "alternatives for"),
+        ("missing", "options for"),
         ("suboptimal", "more is attainable"),
         ("batch", "more is attainable|depends on the other rows"),
         ("gains", "gains must lie between 0 and 1"),
@@ -131,15 +131,15 @@ class Racing(Catalogue):
         angles = np.linspace(0, np.pi / 2, 500)
         super().__init__(np.stack([np.cos(angles), np.sin(angles)], axis=1))
         self.numbers: dict[bytes, int] = {}
-        self.found: list[Alternative] = []
+        self.found: list[Option] = []
 
-    def best(self, weights: Any) -> list[Alternative]:
+    def best(self, weights: Any) -> list[Option]:
         answers = []
         for row, best in zip(np.asarray(weights), super().best(weights), strict=True):
             key = row.tobytes()
             if key not in self.numbers:
                 self.numbers[key] = len(self.found)
-                [Item(i, "x") for i in range(50)]  # some time passes
+                time.sleep(1e-6)  # another thread runs here
                 self.found.append(best)
             answers.append(self.found[min(self.numbers[key], len(self.found) - 1)])
         return answers

@@ -65,7 +65,7 @@ def opened(browser: Browser, server: Server, **given: Any) -> Iterator[Page]:
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         page.on("request", lambda asked: None if asked.url.startswith(server.address) else wrong.append(asked.url))
         yield page
-    assert not wrong
+    assert not wrong, wrong
 
 
 def start(page: Page) -> str:

@@ -1,14 +1,17 @@
-"""The real server in a process of its own, to be asked, interrupted and killed."""
+"""The real server in its own process, to be asked, interrupted and killed; and the application without a server."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +81,33 @@ class Server:
         self.process.end()
 
 
-def begin(client: httpx.Client) -> str:
+class AppClient:
+    """Calls the application in this process: ``get``, ``post``, ``head``, as of an httpx.Client."""
+
+    def __init__(self, app: Any, address: str = "127.0.0.1") -> None:
+        self.app, self.address = app, address
+
+    def __getattr__(self, method: str) -> Any:
+        def call(path: str, **given: Any) -> httpx.Response:
+            async def go() -> httpx.Response:
+                transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(self.address, 1))
+                async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                    return await client.request(method.upper(), path, **given)
+
+            return asyncio.run_coroutine_threadsafe(go(), application_loop()).result(PATIENCE)
+
+        return call
+
+
+@cache
+def application_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of all applications, which runs in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+def begin(client: httpx.Client | AppClient) -> str:
     """Return the path of a new person's page."""
     done = client.post("/start")
     assert done.status_code == 303, done.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import random
 import re
@@ -15,12 +16,14 @@ import httpx
 import pytest
 
 from tests.processes import PATIENCE
+from tests.studies.test_service import new_service, says
 from tests.web.servers import Server, begin, turn_of
-from tradeoff import Answer, load
+from tradeoff import load
 from tradeoff.apps.web.progress import FEW, Progress
+from tradeoff.model import EQUAL, FIRST, SECOND, SKIP
 from tradeoff.stores import open_store
 from tradeoff.stores.memory import InMemoryStore
-from tradeoff.studies import Sessions, Study
+from tradeoff.studies import Study
 from tradeoff.studies.export import participant_rows
 
 
@@ -41,33 +44,29 @@ def summary(progress: Progress) -> list[tuple[Any, ...]]:
 def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
     """People come, answer and take back in any order; the summary is always that of a fresh reading."""
     problem, rng, store = load("coffee"), random.Random(3), Counting()
-    study = Study.of(problem, "many", strategy="paper")
-    sessions = Sessions(study, problem, store)
-    progress = Progress(store, study.name, problem)
+    service = new_service(store, problem)
+    study, progress = service.study, Progress(store, service.study.name, problem)
     tokens: list[str] = []
+
+    async def act(kind: str) -> set[str]:
+        """Let somebody do something; return whose log has grown."""
+        if kind in ("come", "invite"):
+            tokens.append(await service.begin() if kind == "come" else service.invite())
+            return {tokens[-1]}
+        if not tokens:
+            return set()
+        token = rng.choice(tokens)
+        position = await service.question(token, begin=True)
+        if kind == "undo" and position.answered:
+            await service.undo(token)
+        elif kind == "answer" and position.prompt is not None:
+            await service.answer(token, position.turn, says(rng.choice([SKIP, EQUAL, FIRST, SECOND])))
+        return {token}
+
     for _ in range(60):
         touched = set()
         for _ in range(rng.randrange(4)):
-            match rng.choice(["come", "invite", "answer", "answer", "answer", "undo"]):
-                case "come":
-                    tokens.append(sessions.open())
-                    touched.add(tokens[-1])
-                case "invite":
-                    tokens.append(sessions.invite())
-                    touched.add(tokens[-1])
-                case "answer" if tokens:
-                    token = rng.choice(tokens)
-                    with sessions.session(token) as session:
-                        asked = session.ask()
-                        if asked is not None:
-                            session.tell(asked.turn, rng.choice([None, *Answer]))
-                    touched.add(token)
-                case "undo" if tokens:
-                    token = rng.choice(tokens)
-                    with sessions.session(token) as session:
-                        if session.answered:
-                            session.undo()
-                            touched.add(token)
+            touched |= asyncio.run(act(rng.choice(["come", "invite", "answer", "answer", "answer", "undo"])))
         before = store.reads
         found = summary(progress)
         assert store.reads - before <= len(touched)
@@ -79,28 +78,26 @@ def test_progress_is_what_the_whole_logs_say_and_reads_only_what_grew() -> None:
 
 
 def test_the_version_changes_exactly_when_a_log_does() -> None:
-    problem, store = load("coffee"), InMemoryStore()
-    study = Study.of(problem, "one", strategy="paper")
-    sessions = Sessions(study, problem, store)
-    progress = Progress(store, study.name, problem)
-    seen = [progress.version()]
-    token = sessions.open()
-    seen.append(progress.version())
-    with sessions.session(token) as session:
-        session.tell(session.turn, None)
-    seen.append(progress.version())
-    assert len(set(seen)) == 3
-    with sessions.session(token) as session:
-        session.history()
-    assert progress.version() == progress.people()[0] == seen[-1]
+    service = new_service()
+    progress = Progress(service.store, service.study.name, service.problem)
+
+    async def run() -> None:
+        seen = [progress.version()]
+        token = await service.begin()
+        seen.append(progress.version())
+        await service.answer(token, 1, says(SKIP))
+        seen.append(progress.version())
+        assert len(set(seen)) == 3
+        await service.events(token)
+        assert progress.version() == progress.people()[0] == seen[-1]
+
+    asyncio.run(run())
 
 
 def test_many_logs_are_read_together() -> None:
-    problem, store = load("coffee"), InMemoryStore()
-    study = Study.of(problem, "crowd", strategy="paper")
-    sessions = Sessions(study, problem, store)
-    tokens = [sessions.invite() for _ in range(FEW + 5)]
-    progress = Progress(store, study.name, problem)
+    service = new_service()
+    tokens = [service.invite() for _ in range(FEW + 5)]
+    progress = Progress(service.store, service.study.name, service.problem)
     assert [one.token for one in progress.people()[1]] == tokens
     assert progress.logs_read == len(tokens)
     progress.people()
@@ -121,7 +118,7 @@ def test_one_damaged_log_takes_nothing_from_the_others(tmp_path: Path, damage: s
     with Server(tmp_path, "serve", "coffee", "--strategy", "paper") as server, server.client() as client:
         people = [begin(client) for _ in range(3)]
         for here in people:
-            client.post(f"{here}/answer", data={"turn": str(turn_of(client.get(here).text)), "answer": "left"})
+            client.post(f"{here}/answer", data={"turn": str(turn_of(client.get(here).text)), "best": "1"})
         assert server.stop() == 0
     token = people[1].rpartition("/")[2]
     with closing(sqlite3.connect(tmp_path / "tradeoff.db")) as connection, connection:
@@ -158,7 +155,7 @@ def test_the_page_asks_only_whether_something_is_new(tmp_path: Path) -> None:
 
         assert page_and_version() == page_and_version()
         before = page_and_version()
-        client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
+        client.post(f"{here}/answer", data={"turn": "1", "best": "1"})
         after = page_and_version()
         assert after[1] != before[1] and after[0] != before[0]
         for path in ("version", "together"):

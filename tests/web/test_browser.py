@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, expect
 from tests.web import browsers
 from tests.web.browsers import accessible, no_sideways_scroll, opened, start
 from tests.web.servers import Server
-from tradeoff import Answer, Interview, LinearUser, load
+from tradeoff import LinearRespondent, load
 from tradeoff.stores import open_store
-from tradeoff.studies import Study
+from tradeoff.studies import Session, Study
 
 BUTTONS = {"left": "A is better for me", "right": "B is better for me", "same": "About equal"}
 KEYS = {"left": "a", "right": "b", "same": "="}
@@ -27,31 +27,32 @@ def commute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def person(problem: Any) -> LinearUser:
-    return LinearUser.scaled(problem, [3.0, 2.0, 1.0, 2.0, 0.5][: len(problem.objectives)], 0.01)
+def person(problem: Any) -> LinearRespondent:
+    return LinearRespondent.scaled(problem, [3.0, 2.0, 1.0, 2.0, 0.5][: len(problem.objectives)], 0.01)
+
+
+def log_of(server: Server, token: str) -> list[dict[str, Any]]:
+    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
+        (study,) = Study.names(store)
+        return store.read(study, token)
 
 
 def interviewed(name: str, server: Server, token: str, say: Any, most: int = 40) -> list[str]:
     """Answer as a simulated person would, driving the library beside the page; return what was said, by side."""
     problem = load(name)
-    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
-        (study,) = Study.names(store)
-        sides = store.read(study, token)[0]["sides"]
-    interview = Interview(problem, sides=sides, seed=0)
+    session = Session.resume(problem, log_of(server, token)[:1], checks=False)
     user, said = person(problem), []
-    while (question := interview.ask()) is not None and len(said) < most:
-        answer = user(question)
-        shown = answer.swapped if interview.left == "second" else answer
-        said.append({Answer.FIRST: "left", Answer.SECOND: "right", Answer.SAME: "same"}[shown])
+    while (prompt := session.ask()) is not None and len(said) < most:
+        placed = prompt.by_place(user(prompt.question))
+        said.append("same" if placed.best is None else ("left", "right")[placed.best])
         say(said[-1], len(said))
-        interview.tell(answer)
+        session.tell(prompt.turn, placed)
     return said
 
 
 def kept(server: Server, token: str) -> list[str]:
-    with open_store(f"sqlite:///{server.folder / 'tradeoff.db'}", write=False) as store:
-        (study,) = Study.names(store)
-        return [event["event"] for event in store.read(study, token)]
+    """Return the kinds of the stored events; an answer that skips is a "skip"."""
+    return ["skip" if event.get("reply") == "skip" else event["event"] for event in log_of(server, token)]
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with JavaScript", "without JavaScript"])
@@ -87,7 +88,7 @@ def test_a_whole_interview_by_keyboard(browser: Browser, commute: Server) -> Non
         def press(side: str, number: int) -> None:
             ready(number)
             page.keyboard.press(KEYS[side])
-            if number == 2:  # take it back, skip it, take that back, and say it again
+            if number == 2:  # undo it, skip the question, undo that, and answer again
                 for key, then in (("u", 2), ("s", 3), ("u", 2)):
                     ready(5 - then)
                     page.keyboard.press(key)
@@ -96,7 +97,7 @@ def test_a_whole_interview_by_keyboard(browser: Browser, commute: Server) -> Non
 
         interviewed("commute", commute, token, press)
         page.wait_for_url("**/result")
-        assert kept(commute, token).count("retraction") == 2 and kept(commute, token).count("skip") == 1
+        assert kept(commute, token).count("undo") == 2 and kept(commute, token).count("skip") == 1
 
 
 def test_keys_can_be_switched_off_and_stay_off(browser: Browser, commute: Server) -> None:
@@ -210,21 +211,16 @@ def test_a_question_fits_the_first_screen_of_a_phone(browser: Browser, tmp_path:
         assert len(interviewed(name, server, token, look)) > 2
 
 
-def test_the_slider_shows_what_would_change(browser: Browser, commute: Server) -> None:
+def test_the_result_lists_what_would_change(browser: Browser, commute: Server) -> None:
     with opened(browser, commute) as page:
         token = start(page)
         interviewed("commute", commute, token, lambda side, _: page.get_by_role("button", name=BUTTONS[side]).click())
         page.wait_for_url("**/result")
         part = page.locator("details.whatif").first
         part.locator("summary").click()
-        slider = part.locator("input[type=range]")
-        texts = []
-        for stop in range(int(slider.get_attribute("max") or 0) + 1):
-            slider.fill(str(stop))
-            shown = [item for item in part.locator(".stops > li").all() if item.is_visible()]
-            assert len(shown) == 1
-            texts.append(shown[0].inner_text())
+        texts = [stretch.inner_text() for stretch in part.locator(".stops > li").all()]
         assert len(set(texts)) == len(texts) > 1
+        assert sum("as recommended" in text for text in texts) == 1
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -262,12 +258,15 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
         with page.expect_download() as kept_file:
             page.get_by_role("link", name="Keep this result").click()
         assert "How to repeat it" in Path(kept_file.value.path()).read_text()
+        expect(page.locator("p.shared")).to_contain_text("all your answers, including later ones")
         page.get_by_role("button", name="Make a link to share").click()
+        expect(page.locator("p.shared")).to_contain_text("all your answers, including later ones")
         address = page.locator("a.whole").get_attribute("href") or ""
         assert token not in address
         page.goto(address)
         expect(page.get_by_role("heading", name="The questions and the answers")).to_be_visible()
         assert token not in page.content() and not page.locator("form").count()
+        expect(page.locator("p.shared")).to_contain_text("all their answers")
         if script:
             accessible(page)
         no_sideways_scroll(page)
@@ -277,6 +276,24 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
         assert kept(commute, token) == before
     with commute.client() as client:
         assert client.get(address).status_code == 404
+        client.post(f"/i/{token}/share")  # with somebody else
+        assert client.get(address).status_code == 404
+
+
+def test_an_invited_person_presses_start(browser: Browser, commute: Server) -> None:
+    with commute.client() as client:
+        client.post(f"{commute.admin}/links", data={"count": "1"})
+        link = re.findall(r'href="(/i/[^"]+)"', client.get(commute.admin).text)[-1]
+    with opened(browser, commute) as page:
+        for _ in range(2):
+            page.goto(link)
+            accessible(page)
+        assert kept(commute, link.rpartition("/")[2]) == ["header"]
+        page.get_by_role("button", name="Start").click()
+        expect(page.get_by_text(re.compile(r"^Question 1\b")).first).to_be_visible()
+        page.goto(link)
+        expect(page.get_by_text(re.compile(r"^Question 1\b")).first).to_be_visible()
+        assert kept(commute, link.rpartition("/")[2]) == ["header", "question"]
 
 
 def test_two_tabs_answer_once(browser: Browser, commute: Server) -> None:
@@ -297,7 +314,7 @@ def test_a_form_of_another_site_is_refused_by_a_real_browser(browser: Browser, c
     with browsers.context(browser, commute.address) as context:
         page = context.new_page()
         token = start(page)
-        form = f'<form method=post action="{commute.address}/i/{token}/answer"><input name=turn value=1><button name=answer value=left>x</button></form>'  # noqa: E501
+        form = f'<form method=post action="{commute.address}/i/{token}/answer"><input name=turn value=1><button name=best value=1>x</button></form>'  # noqa: E501
         (tmp_path / "evil.html").write_text(form)
         page.goto((tmp_path / "evil.html").as_uri())
         with page.expect_response("**/answer") as response:

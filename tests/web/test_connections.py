@@ -29,7 +29,7 @@ def test_no_address_redirects_to_another(coffee: Server) -> None:
         token = begin(client).rpartition("/")[2]
         paths = [
             f"/api/interviews/{token}/question", f"/api/interviews/{token}/recommendation", f"/i/{token}",
-            f"/i/{token}/result", f"/i/{token}/log", coffee.admin, "/health", "/api/openapi.json", "/api", "/static",
+            f"/i/{token}/result", f"/i/{token}/log", coffee.admin, "/healthz", "/api/openapi.json", "/api", "/static",
         ]  # fmt: skip
         for path in paths:
             for wrong in (f"{path}/", f"{path}//", f"/{path}"):
@@ -43,7 +43,7 @@ def test_no_address_redirects_to_another(coffee: Server) -> None:
 def test_redirects_name_neither_scheme_nor_host(coffee: Server) -> None:
     with coffee.client() as client:
         here = begin(client)
-        done = client.post(f"{here}/answer", data={"turn": "1", "answer": "left"})
+        done = client.post(f"{here}/answer", data={"turn": "1", "best": "1"})
         links = client.post(f"{coffee.admin}/links", data={"count": "1"})
         for redirect in (done, links):
             assert redirect.status_code == 303 and redirect.headers["location"].startswith("/")
@@ -70,7 +70,7 @@ def test_localhost_is_served_at_every_loopback_address(tmp_path: Path) -> None:
         assert addresses & {"127.0.0.1", "::1"}
         for address in addresses:
             name = f"[{address}]" if ":" in address else address
-            assert httpx.get(f"http://{name}:{server.port}/health", timeout=PATIENCE).status_code == 200
+            assert httpx.get(f"http://{name}:{server.port}/healthz", timeout=PATIENCE).status_code == 200
         assert server.stop() == 0
 
 
@@ -124,7 +124,7 @@ def test_two_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
                 idle.clear()
                 for _ in range(IDLE):
                     idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE))
-                assert httpx.get(f"{server.address}/health", timeout=PATIENCE).status_code == 200
+                assert httpx.get(f"{server.address}/healthz", timeout=PATIENCE).status_code == 200
                 for connection in idle:
                     connection.setblocking(False)
                 return sum(map(still_open, idle))

@@ -67,13 +67,18 @@ def test_one_address_works_on_a_few_and_lets_the_others_wait() -> None:
     async def run() -> None:
         app, few = Slow(), Limits(requests=3)
         limiter = Limiter(app, few)
-        greedy = [asyncio.create_task(ask(limiter, scope("192.0.2.1"))) for _ in range(3 * (1 + QUEUE))]
+        greedy = [asyncio.create_task(ask(limiter, scope("192.0.2.1"))) for _ in range(3 * (1 + QUEUE) - 1)]
         await at_rest()
         assert app.inside == 3
-        status, headers = await ask(limiter, scope("192.0.2.1"))
-        assert status == 429 and int(headers["retry-after"]) >= 1
-        for path in ("/static/style.css", "/health"):  # cheap requests of the same address
-            assert (await ask(limiter, scope("192.0.2.1", path)))[0] == 200
+        assert (await ask(limiter, scope("192.0.2.1", "/static/style.css")))[
+            0
+        ] == 200  # it does not wait for the others
+        greedy.append(asyncio.create_task(ask(limiter, scope("192.0.2.1"))))
+        await at_rest()
+        for path in ("/i/x", "/static/style.css", "/healthz-but-longer", "/health"):
+            status, headers = await ask(limiter, scope("192.0.2.1", path))
+            assert status == 429 and int(headers["retry-after"]) >= 1
+        assert (await ask(limiter, scope("192.0.2.1", "/healthz")))[0] == 200
         assert (await ask(limiter, scope("192.0.2.2", "/i/y")))[0] == 200  # and anything of another one
         assert (await ask(limiter, scope("127.0.0.1", "/i/y")))[0] == 200
         app.free.set()
@@ -91,7 +96,8 @@ def test_all_addresses_together_have_a_limit() -> None:
         await at_rest()
         status, headers = await ask(limiter, scope("192.0.2.9"))
         assert status == 503 and int(headers["retry-after"]) >= 1
-        assert (await ask(limiter, scope("192.0.2.9", "/health")))[0] == 200
+        assert (await ask(limiter, scope("192.0.2.9", "/static/style.css")))[0] == 503
+        assert (await ask(limiter, scope("192.0.2.9", "/healthz")))[0] == 200
         app.free.set()
         await asyncio.gather(*first)
         assert (await ask(limiter, scope("192.0.2.9")))[0] == 200
@@ -146,6 +152,21 @@ def test_begins_come_back_with_time() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("begins", "total", "most"), [(120, 200, 120), (2, 40, 10), (0, 40, 40), (2, 0, 200)])
+def test_a_site_with_many_networks_leaves_beginnings_to_others(begins: int, total: int, most: int) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send)
+
+    async def run() -> None:
+        limiter = Limiter(app, Limits(begins=begins, begins_total=total), clock=lambda: 0.0)
+        asked = [await ask(limiter, scope(f"2001:db8:1:{i:x}::1", "/start", "POST")) for i in range(200)]
+        assert sum(status == 200 for status, _ in asked) == most
+        status, _ = await ask(limiter, scope("2001:db8:2::1", "/start", "POST"))
+        assert status == (200 if total != most else 503)
+
+    asyncio.run(run())
+
+
 @given(st.integers(1, 20), st.lists(st.floats(0, 200), min_size=1, max_size=60))
 def test_a_bucket_grants_no_more_than_it_says_and_waits_no_longer(size: int, pauses: list[float]) -> None:
     now, granted = 0.0, []
@@ -182,25 +203,63 @@ def test_only_so_many_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("peer", "told", "seen"),
+    ("address", "seen"),
     [
-        ("192.0.2.1", None, "192.0.2.1"),
-        ("::ffff:192.0.2.1", None, "192.0.2.1"),
-        ("2001:db8:1:2:3::4", None, "2001:db8:1:2::/64"),
-        ("127.0.0.1", None, None),
-        ("::1", None, None),
-        ("127.0.0.1", "192.0.2.7", "192.0.2.7"),
-        ("127.0.0.1", "10.9.9.9, 192.0.2.7", "192.0.2.7"),  # a visitor's own claim stands before the proxy's
-        ("192.0.2.1", "nonsense", "192.0.2.1"),
-        ("127.0.0.1", "2001:db8::1", "2001:db8::/64"),
-        ("", None, "unknown"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("127.0.0.1", None),
+        ("::1", None),
+        ("", "unknown"),
     ],
 )
-def test_who_a_visitor_is(peer: str, told: str | None, seen: str | None) -> None:
+def test_who_a_visitor_is(address: str, seen: str | None) -> None:
+    assert address_of(scope(address), None) == seen
+    assert address_of(scope("127.0.0.1", x_real_ip=address), "X-Real-IP") == seen
+    assert (
+        address_of(scope(address, x_real_ip="198.51.100.1"), None) == seen
+    )  # without the option the header says nothing
+
+
+@pytest.mark.parametrize("proxy", ["127.0.0.1", "192.0.2.99"])
+@pytest.mark.parametrize(
+    ("told", "seen"),
+    [
+        ("10.9.9.9, 192.0.2.7", "192.0.2.7"),  # a visitor's own claim stands before the proxy's
+        ("203.0.113.5:4711", "203.0.113.5"),
+        ("10.9.9.9:1,203.0.113.5:4711", "203.0.113.5"),
+        ("[2001:db8::1]", "2001:db8::/64"),
+        ("[2001:db8::1]:443", "2001:db8::/64"),
+        ("for=203.0.113.5", "203.0.113.5"),
+        ('for=10.9.9.9, For="[2001:db8::1]:443";proto=https', "2001:db8::/64"),
+        ("proto=https;for=203.0.113.5:80", "203.0.113.5"),
+        *(
+            (odd, "unknown")
+            for odd in (None, "", "unknown", "nonsense", "for=_hidden", "203.0.113.5:x", "[::1", "1.2.3.4,")
+        ),
+    ],
+)
+def test_an_address_in_a_header_of_a_proxy(proxy: str, told: str | None, seen: str) -> None:
     headers = {} if told is None else {"x_real_ip": told}
-    assert address_of(scope(peer, **headers), "X-Real-IP") == seen
-    if told is not None:  # without the option the header says nothing
-        assert address_of(scope(peer, **headers), None) == address_of(scope(peer), None)
+    assert address_of(scope(proxy, **headers), "X-Real-IP") == seen
+
+
+def test_addresses_that_are_not_understood_share_one_limit_and_are_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await reply(send)
+
+    async def run() -> None:
+        limiter = Limiter(app, Limits(begins=3), "X-Real-IP", clock=lambda: 0.0)
+        for i in range(10):
+            status, _ = await ask(limiter, scope("127.0.0.1", "/start", "POST", x_real_ip=f"somebody-{i}"))
+            assert status == (200 if i < 3 else 429)
+        assert (await ask(limiter, scope("127.0.0.1", "/start", "POST", x_real_ip="192.0.2.1")))[0] == 200
+
+    asyncio.run(run())
+    assert len(caplog.records) == 1
+    assert "X-Real-IP" in caplog.text and "somebody-0" in caplog.text
 
 
 @pytest.mark.parametrize("text", ["begins", "begins=x", "begins=-1", "nothing=3", "", "begins=1e3"])
@@ -245,7 +304,7 @@ def test_thirty_people_behind_one_address_meet_no_limit(tmp_path: Path) -> None:
                     here = done.headers["location"]
                     for turn in range(1, 4):
                         statuses.append((await client.get(here)).status_code)
-                        sent = await client.post(f"{here}/answer", data={"turn": str(turn), "answer": "left"})
+                        sent = await client.post(f"{here}/answer", data={"turn": str(turn), "best": "1"})
                         statuses.append(sent.status_code)
                     return statuses
 

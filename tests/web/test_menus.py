@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +29,7 @@ def kept(server: Server, token: str) -> list[dict[str, Any]]:
 def choose(page: Page, best: int, worst: int) -> None:
     page.get_by_role("radio", name=f"{best} is best for me").check()
     page.get_by_role("radio", name=f"{worst} is worst for me").check()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Next", exact=True).click()
 
 
 def asked(page: Page, number: int) -> None:
@@ -42,7 +41,7 @@ def test_on_phones_and_by_mouse_without_scripts(browser: Browser, coffee: Server
     for size in PHONES:
         with opened(browser, coffee, viewport=size) as page:
             start(page)
-            assert answerable_on_a_phone(page) == ["Go on", "All about equal", "Skip this question"]
+            assert answerable_on_a_phone(page) == ["Next", "All about equal", "Skip this question"]
     with opened(browser, coffee, java_script_enabled=False, viewport=PHONES[0]) as page:
         token = start(page)
         asked(page, 1)
@@ -65,11 +64,21 @@ def test_on_phones_and_by_mouse_without_scripts(browser: Browser, coffee: Server
         expect(page.get_by_text("You said that 2 is best and 4 worst.").first).to_be_visible()
         no_sideways_scroll(page)
     events = kept(coffee, token)
-    menu, choice = events[1:3]
-    assert menu["event"] == "menu" and menu["asks"] == "best-worst" and sorted(menu["order"]) == [0, 1, 2, 3]
-    order = menu["order"]
-    assert choice["tiers"] == [[order[1]], sorted([order[0], order[2]]), [order[3]]]
-    assert [event["event"] for event in events[3:8]] == ["menu", "choice", "menu", "retraction", "menu"]
+    question, answer = events[1:3]
+    assert question["event"] == "question" and question["asks"] == "best-worst"
+    order = question["order"]
+    assert sorted(order) == [0, 1, 2, 3] and (answer["best"], answer["worst"]) == (order[1], order[3])
+    assert [event["event"] for event in events[3:8]] == ["question", "answer", "question", "undo", "question"]
+
+
+@pytest.mark.parametrize("width", [768, 900, 1024, 1280])
+def test_answers_keep_their_words_whole(browser: Browser, coffee: Server, width: int) -> None:
+    with opened(browser, coffee, viewport={"width": width, "height": 900}) as page:
+        start(page)
+        no_sideways_scroll(page)
+        for part in page.locator(".menu-answers > button, .menu-answers legend").all():
+            box = part.bounding_box()
+            assert box is not None and box["height"] < 60, part.inner_text()  # one line of text
 
 
 def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) -> None:
@@ -93,24 +102,26 @@ def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) ->
         asked(page, 3)
         expect(page.locator("#shortcuts[data-seen]")).to_be_visible()
         page.keyboard.press("=")
-        page.wait_for_url(re.compile("turn=4|result"))
-    assert [len(event["tiers"]) for event in kept(coffee, token) if event["event"] == "choice"] == [3, 3, 1]
+        expect(page.locator("#progress")).to_contain_text("Question 4")
+    replies = [event.get("reply") for event in kept(coffee, token) if event["event"] == "answer"]
+    assert replies == [None, None, "equal"]
 
 
 def test_over_the_api(coffee: Server) -> None:
     with coffee.client() as client:
         begun = client.post("/api/interviews").raise_for_status().json()
         address = f"/api/interviews/{begun['id']}"
-        assert begun["question"]["asks"] == "best-worst" and len(begun["question"]["alternatives"]) == 4
-        unfit = ({"answer": "first"}, {"best": 1}, {"best": 1, "worst": 1}, {"best": 5, "worst": 1})
-        senseless = ({"best": 0, "worst": 1}, {"answer": "same", "best": 1}, {"worst": 2}, {})
+        assert begun["question"]["asks"] == "best-worst" and len(begun["question"]["options"]) == 4
+        unfit = ({"best": 1}, {"best": 5, "worst": 1}, {"best": 1, "worst": 1})
+        senseless = ("first", {"best": 0, "worst": 1}, {"worst": 2}, {}, [1, 2])
         for status, wrong in [*((409, one) for one in unfit), *((422, one) for one in senseless)]:
-            reply = client.post(f"{address}/answers", json={"turn": 1, **wrong})
+            reply = client.post(f"{address}/answers", json={"turn": 1, "reply": wrong})
             assert reply.status_code == status, (wrong, reply.text)
-        told = client.post(f"{address}/answers", json={"turn": 1, "best": 2, "worst": 4}).raise_for_status().json()
+        sent = {"turn": 1, "reply": {"best": 2, "worst": 4}}
+        told = client.post(f"{address}/answers", json=sent).raise_for_status().json()
         assert (told["turn"], told["answered"]) == (2, 1)
-        assert client.post(f"{address}/answers", json={"turn": 1, "best": 2, "worst": 4}).status_code == 409
-        told = client.post(f"{address}/answers", json={"turn": 2, "answer": "same"}).raise_for_status().json()
+        assert client.post(f"{address}/answers", json=sent).status_code == 409
+        told = client.post(f"{address}/answers", json={"turn": 2, "reply": "equal"}).raise_for_status().json()
         assert told["answered"] == 2
         told = client.post(f"{address}/undo", json={"turn": 3}).raise_for_status().json()
         assert told["answered"] == 1

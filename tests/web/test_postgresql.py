@@ -1,13 +1,13 @@
-"""Several processes on one PostgreSQL: whichever of them is asked, nothing is lost and nothing counts twice."""
+"""Servers on PostgreSQL: whichever of two is asked, nothing is lost or counted twice; the database fails and comes back."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import subprocess
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,65 +15,43 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner
+from tools.soak import actions_of
 
 from tests import postgresql, processes
 from tests.processes import until
 from tests.web.servers import TOOL, Server, begin, turn_of
+from tests.web.test_workers import gone, workers
 from tradeoff import Interview, load
 from tradeoff.apps.cli.main import main
 from tradeoff.stores import open_store
 from tradeoff.studies import Study
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/net/tcp").exists(), reason="processes are looked at as Linux shows them"
-)
-
 STUDY = "walks"
 WORDS = ("dependent", "--strategy", "paper")
+REPLIES: list[Any] = [{"best": 1}, {"best": 2}, "equal", "skip"]
 
 
 def tool(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return processes.run([str(TOOL), *words], cwd=folder)
 
 
-def listeners(port: int) -> int:
-    """Return how many sockets listen at a port of this machine."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
-    return sum(int(row[1].rpartition(":")[2], 16) == port and row[3] == "0A" for row in rows)
-
-
-def workers(server: Server) -> list[int]:
-    """Return the further processes that serve."""
-    return [pid for pid in children(server.process.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that a process has started, in whichever thread."""
-    lists = [path.read_text(encoding="ascii") for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(one) for text in lists for one in text.split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def work_done(pid: int) -> int:
-    """Return how long a process has worked, in ticks of the system."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
-
-
 def served(folder: Path, address: str, *more: str) -> Server:
-    """Return a server with two processes, both of them ready."""
-    words = ("study", "serve", STUDY, "--workers", "2", "--store", address, *more)
-    server = Server(folder, *words)
-    until(lambda: listeners(server.port) == 2 or server.process.poll() is not None, "the start of two processes")
-    return server
+    """Return a server of the study."""
+    return Server(folder, "study", "serve", STUDY, "--workers", "1", "--store", address, *more)
+
+
+class Both:
+    """Two servers of the same study."""
+
+    def __init__(self, *servers: Server) -> None:
+        self.servers, self._turns = servers, itertools.cycle(servers)
+
+    def client(self) -> httpx.Client:
+        """Return a client of one server, and next time of the other."""
+        return next(self._turns).client()
 
 
 def created(address: str, folder: Path) -> str:
@@ -90,20 +68,18 @@ def study(postgresql_server: str, tmp_path_factory: pytest.TempPathFactory) -> s
 
 
 @pytest.fixture(scope="module")
-def server(study: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that tests share, each with people of its own."""
-    with served(tmp_path_factory.mktemp("server"), study) as running:
-        yield running
+def both(study: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """Two servers that tests share, each test with its own participants."""
+    with (
+        served(tmp_path_factory.mktemp("one"), study) as one,
+        served(tmp_path_factory.mktemp("two"), study) as two,
+    ):
+        yield Both(one, two)
 
 
 def kept(address: str) -> dict[str, list[dict[str, Any]]]:
     with open_store(address, write=False) as store:
         return store.logs(STUDY)
-
-
-def replies(events: list[dict[str, Any]]) -> list[str]:
-    kinds = ("answer", "skip", "check-answer")
-    return [event.get("answer", "skip") for event in events if event["event"] in kinds]
 
 
 def together(*calls: Callable[[], None]) -> None:
@@ -114,17 +90,15 @@ def together(*calls: Callable[[], None]) -> None:
         thread.join()
 
 
-# --- two processes, one person ---------------------------------------------------------------------------------------
+# --- two servers, one participant ---------------------------------------------------------------------------------------
 
 
-def test_both_processes_serve_everybody_and_everything_is_kept_exactly_once(server: Server, study: str) -> None:
-    acknowledged: dict[str, list[str]] = {}
+def test_both_servers_serve_everybody_and_everything_is_stored_exactly_once(both: Both, study: str) -> None:
+    acknowledged: dict[str, list[Any]] = {}
     statuses: Counter[int] = Counter()
-    (second,) = workers(server)
-    before = [work_done(pid) for pid in (server.process.pid, second)]
 
     def asked(method: str, path: str, **sent: Any) -> dict[str, Any]:
-        with server.client() as client:  # a new connection each time: the kernel chooses the process anew
+        with both.client() as client:
             done = client.request(method, path, **sent)
         statuses[done.status_code] += 1
         assert done.status_code in (200, 201), done.text
@@ -139,71 +113,71 @@ def test_both_processes_serve_everybody_and_everything_is_kept_exactly_once(serv
         while not state["finished"]:
             again = asked("GET", f"{here}/question")
             assert again == {key: value for key, value in state.items() if key != "id"}  # whoever is asked
-            answer = rng.choice(["first", "second", "same", "skip"])
-            state = asked("POST", f"{here}/answers", json={"turn": state["turn"], "answer": answer})
-            said.append(answer)
+            reply = rng.choice(REPLIES)
+            state = asked("POST", f"{here}/answers", json={"turn": state["turn"], "reply": reply})
+            said.append(reply)
         acknowledged[token] = said
 
     together(*(lambda seed=seed: person(seed) for seed in range(6)))  # type: ignore[misc]
     assert len(acknowledged) == 6 and set(statuses) == {200, 201}
-    assert all(work_done(pid) > was for pid, was in zip((server.process.pid, second), before, strict=True))
     logs = kept(study)
     assert acknowledged.keys() <= logs.keys()
     problem = load("dependent")
     for token, said in acknowledged.items():
-        assert replies(logs[token]) == said
+        assert actions_of(logs[token]) == said
         assert logs[token][-1]["event"] == "end" and Interview.resume(problem, logs[token]).finished
         assert sum(event["event"] == "end" for event in logs[token]) == 1
 
 
-def test_what_is_sent_to_both_at_the_same_moment_counts_once(server: Server, study: str) -> None:
-    with server.client() as client:
+def test_what_is_sent_to_both_at_the_same_moment_counts_once(both: Both, study: str) -> None:
+    with both.client() as client:
         token = client.post("/api/interviews").json()["id"]
-    won: list[str] = []
+    won: list[Any] = []
     for turn in range(1, 9):
-        with server.client() as client:
+        with both.client() as client:
             if client.get(f"/api/interviews/{token}/question").json()["finished"]:  # which depends on who won
                 break
         ready = threading.Barrier(6)
-        done: list[tuple[int, str]] = []
+        done: list[tuple[int, Any]] = []
 
-        def submit(said: str, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
-            with server.client() as own:
-                own.get("/health")  # connected, to one of them
+        def submit(said: Any, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
+            with both.client() as own:
+                own.get("/healthz")  # connected
                 ready.wait()
-                sent = own.post(f"/api/interviews/{token}/answers", json={"turn": turn, "answer": said})
+                sent = own.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": said})
                 done.append((sent.status_code, said))
 
-        together(*(lambda said=said: submit(said) for said in ("first", "second", "same", "skip", "first", "second")))  # type: ignore[misc]
+        together(*(lambda said=said: submit(said) for said in (*REPLIES, *REPLIES[:2])))  # type: ignore[misc]
         assert sorted(status for status, _ in done) == [200, 409, 409, 409, 409, 409], done
         won += [said for status, said in done if status == 200]
-    assert len(won) >= 3 and replies(kept(study)[token]) == won
+    assert len(won) >= 3 and actions_of(kept(study)[token]) == won
 
 
-def test_a_page_and_an_undo_are_seen_by_both_at_once(server: Server) -> None:
-    with server.client() as client:
+def test_a_page_and_an_undo_are_seen_by_both_at_once(both: Both) -> None:
+    with both.client() as client:
         here = begin(client)
     for step in range(1, 13):
-        with server.client() as client:
+        with both.client() as client:
             assert turn_of(client.get(here).text) == step
-            path, sent = ("undo", {}) if step % 3 == 0 else ("answer", {"answer": "left"})
+            path, sent = ("undo", {}) if step % 3 == 0 else ("answer", {"best": "1"})
             done = client.post(f"{here}/{path}", data={"turn": str(step), **sent})
             assert "notice" not in done.headers["location"]  # without a notice that it came too late
 
 
-def test_a_link_that_is_opened_twice_at_the_same_moment_opens_twice(server: Server, study: str) -> None:
-    """The first question is asked when a link is opened: whoever comes second is shown the same one."""
-    with server.client() as client:
+def test_an_interview_that_is_begun_twice_at_the_same_moment_begins_once(both: Both, study: str) -> None:
+    """The first question is asked when an interview is begun: whoever comes second is shown the same one."""
+    with both.client() as client:
         before = set(kept(study))
-        assert client.post(f"{server.admin}/links", data={"count": "12"}).status_code == 303
+        assert client.post(f"{both.servers[0].admin}/links", data={"count": "12"}).status_code == 303
     for token in kept(study).keys() - before:
         ready = threading.Barrier(4)
         shown: list[tuple[int, int]] = []
 
         def look(token: str = token, ready: threading.Barrier = ready, shown: Any = shown) -> None:
-            with server.client() as own:
-                own.get("/health")  # connected, to one of them
+            with both.client() as own:
+                own.get("/healthz")  # connected
                 ready.wait()
+                own.post(f"/i/{token}/start")
                 page = own.get(f"/i/{token}")
                 shown.append((page.status_code, turn_of(page.text) if page.status_code == 200 else 0))
 
@@ -212,64 +186,22 @@ def test_a_link_that_is_opened_twice_at_the_same_moment_opens_twice(server: Serv
         assert [event["event"] for event in kept(study)[token]] == ["header", "question"]
 
 
-def test_metrics_are_those_of_all_processes_whichever_is_asked(server: Server) -> None:
-    address = f"{server.admin}/metrics"
-
-    def counted() -> dict[str, float]:
-        with server.client() as client:  # a new connection: the kernel chooses the process
-            text = client.get(address).text
-        lines = [line for line in text.splitlines() if not line.startswith("#")]
-        return {name: float(amount) for name, _, amount in (line.rpartition(" ") for line in lines)}
-
-    def settled() -> dict[str, float]:
-        """Return the answers once both processes tell the same, twice: each is at most a second behind the other."""
-        seen: list[float] = []
-        while len(seen) < 8 or len(set(seen[-8:])) > 1:
-            found = counted()
-            seen.append(found["tradeoff_answers_total"])
-            time.sleep(0.3)
-        return found
-
-    before = settled()
-    for _ in range(4):
-        with server.client() as client:
-            token = client.post("/api/interviews").json()["id"]
-        for turn in (1, 2, 3):
-            assert answered(server, f"/api/interviews/{token}/answers", turn).status_code == 200
-    after = settled()
-    assert after["tradeoff_answers_total"] == before["tradeoff_answers_total"] + 12
-    assert after['tradeoff_requests_total{kind="api",status="201"}'] >= 4
-    assert after["tradeoff_solves_total"] >= before["tradeoff_solves_total"] > 0
-    assert after["tradeoff_errors_total"] == 0 and after["tradeoff_wait_seconds_count"] > 16
-    pids = [server.process.pid, *workers(server)]
-    statm = [int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) for pid in pids]
-    assert after["tradeoff_memory_bytes"] > 1.2 * 4096 * max(statm)  # more than that of one
-
-
 # --- killed, stopped, gone -------------------------------------------------------------------------------------------
 
 
-def test_processes_end_with_the_first_and_a_restart_goes_on_at_the_same_question(study: str, tmp_path: Path) -> None:
-    port = ("--port", str(processes.reserved_port()))
-    with served(tmp_path, study, *port) as server:
+def test_participants_of_a_killed_server_go_on_at_the_same_question(study: str, tmp_path: Path) -> None:
+    with served(tmp_path, study) as server:
         with server.client() as client:
             here = begin(client)
             for turn in ("1", "2"):
-                assert client.post(f"{here}/answer", data={"turn": turn, "answer": "right"}).status_code == 303
+                assert client.post(f"{here}/answer", data={"turn": turn, "best": "2"}).status_code == 303
             before = client.get(here).text
-        (second,) = workers(server)
-        assert alive(second)
         server.kill()
-        until(lambda: not alive(second))
-        until(lambda: listeners(server.port) == 0)
-    with served(tmp_path, study, *port) as again:
-        for _ in range(6):
-            with again.client() as client:
-                assert client.get(here).text == before
-        (second,) = workers(again)
-        os.killpg(again.process.pid, signal.SIGINT)  # Ctrl-C, which a terminal sends to all of them
+    with served(tmp_path, study) as again:
+        with again.client() as client:
+            assert client.get(here).text == before
+        os.killpg(again.process.pid, signal.SIGINT)  # Ctrl-C, which a terminal sends to all processes
         assert again.process.wait(processes.PATIENCE) == 0
-        until(lambda: not alive(second))
     assert "Traceback" not in again.output.read_text(encoding="utf-8")
 
 
@@ -285,48 +217,50 @@ def test_a_database_that_goes_away_is_said_and_when_it_is_back_answers_work_agai
             here = f"/api/interviews/{token}/answers"
             assert answered(server, here, 1).status_code == 200
             database.stop()
-            for _ in range(4):  # to both of them
+            for _ in range(2):
                 refused = answered(server, here, 2)
-                assert refused.status_code == 503 and "not saved" in refused.json()["error"]
+                assert refused.status_code == 503 and "not have been saved" in refused.json()["error"]
                 with server.client() as client:
                     assert client.get(f"/i/{token}").status_code == 503
                     assert client.post("/api/interviews").status_code == 503
-                    assert client.get("/health").status_code == 200
+                    assert client.get("/").status_code == 200
             database.start()
             assert answered(server, here, 2).status_code == 200
             for turn in range(3, 9):
                 assert answered(server, here, turn).status_code == 200
             assert answered(server, here, 2).status_code == 409
         logs = kept(address)
-        assert list(logs) == [token] and replies(logs[token]) == ["first"] * 8
+        assert list(logs) == [token] and actions_of(logs[token]) == [{"best": 1}] * 8
         assert "Traceback" not in server.output.read_text(encoding="utf-8")
 
 
-def test_a_worker_that_dies_is_reported_and_replaced_also_while_the_database_is_away(tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_replaced_also_while_the_database_is_away(tmp_path: Path) -> None:
     if postgresql.programs() is None and not os.environ.get("CI"):
         pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
     with postgresql.cluster() as database:
         address = created(postgresql.new_database(database.address, "study"), tmp_path)
         with served(tmp_path, address) as server:
-            said = lambda: server.output.read_text(encoding="utf-8")  # noqa: E731
-            (first,) = workers(server)
-            os.kill(first, signal.SIGKILL)
-            until(lambda: listeners(server.port) == 2 and workers(server) not in ([], [first]))
-            assert "a worker process ended (signal 9); another one is started" in said()
-            database.stop()
-            (second,) = workers(server)
-            os.kill(second, signal.SIGKILL)
-            until(lambda: "error: a worker process cannot serve" in said())
-            database.start()
-            until(lambda: listeners(server.port) == 2)
             with server.client() as client:
                 token = client.post("/api/interviews").json()["id"]
+            here = f"/api/interviews/{token}/answers"
+            database.stop()
+            (worker,) = workers(server)
+            worker.kill()
+            assert answered(server, here, 1).status_code == 503
+            database.start()
             for turn in (1, 2, 3):
-                assert answered(server, f"/api/interviews/{token}/answers", turn).status_code == 200
-            (third,) = workers(server)
+                assert answered(server, here, turn).status_code == 200
+            (another,) = workers(server)
+            assert another != worker
             assert server.stop() == 0
-            until(lambda: not alive(third))
-        assert "Traceback" not in said() and "SpawnProcess" not in said()
+            until(lambda: gone(another), "the end of the worker")
+        assert "Traceback" not in server.output.read_text(encoding="utf-8")
+        assert actions_of(kept(address)[token]) == [{"best": 1}] * 3
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started, in whichever thread."""
+    return [process.pid for process in psutil.Process(pid).children()]
 
 
 def below(pid: int) -> list[int]:
@@ -357,11 +291,12 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
                         statuses.append((patient.post(path, **sent)).status_code)
 
                 together(
-                    *[lambda: ask(here, json={"turn": 2, "answer": "first"})] * 3, *[lambda: ask("/api/interviews")] * 3
+                    *[lambda: ask(here, json={"turn": 2, "reply": {"best": 1}})] * 3,
+                    *[lambda: ask("/api/interviews")] * 3,
                 )
                 assert statuses == [503] * 6
                 with server.client() as client:
-                    assert client.get("/health").status_code == 200
+                    assert client.get("/").status_code == 200
             finally:
                 for pid in frozen:
                     os.kill(pid, signal.SIGCONT)
@@ -371,14 +306,14 @@ def test_a_database_that_is_frozen_is_given_up_and_what_may_have_been_saved_is_l
             for later in range(turn, turn + 3):
                 assert answered(server, here, later).status_code == 200
         log = kept(address)[token]
-        assert turn in (2, 3) and replies(log) == ["first"] * (turn + 2)
+        assert turn in (2, 3) and actions_of(log) == [{"best": 1}] * (turn + 2)
         Interview.resume(load("dependent"), log)
         assert "Traceback" not in server.output.read_text(encoding="utf-8")
 
 
 def answered(server: Server, path: str, turn: int) -> httpx.Response:
     with server.client() as client:
-        return client.post(path, json={"turn": turn, "answer": "first"})
+        return client.post(path, json={"turn": turn, "reply": {"best": 1}})
 
 
 @pytest.mark.parametrize(
@@ -420,16 +355,17 @@ def test_a_database_of_somebody_else_is_left_as_it_is(postgresql_address: str, t
 
 
 def test_a_study_on_postgresql_is_listed_and_exported_while_it_is_served(
-    server: Server, study: str, tmp_path: Path
+    both: Both, study: str, tmp_path: Path
 ) -> None:
-    with server.client() as client:
+    with both.client() as client:
         token = client.post("/api/interviews").json()["id"]
-        assert answered(server, f"/api/interviews/{token}/answers", 1).status_code == 200
+        assert answered(both.servers[0], f"/api/interviews/{token}/answers", 1).status_code == 200
     links = tool("study", "list", "--links", STUDY, "--store", study, folder=tmp_path)
     assert links.stdout.splitlines()[-1] == f"/i/{token}"
     done = tool("study", "export", STUDY, "--store", study, "--out", "data", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = (tmp_path / "data" / "answers.csv").read_text(encoding="utf-8").splitlines()
-    assert len(rows) - 1 == sum(len(replies(events)) for events in kept(study).values())
+    given = [action for events in kept(study).values() for action in actions_of(events) if action != "undo"]
+    assert len(rows) - 1 == len(given)
     with open_store(study, write=False) as store:
         assert Study.problem_of(store, STUDY).fingerprint == load("dependent").fingerprint

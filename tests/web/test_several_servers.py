@@ -1,9 +1,8 @@
-"""Two servers that share nothing but a PostgreSQL, as on two machines: anybody can go on at either, at any moment."""
+"""Two servers that share only a PostgreSQL, as on two machines: participants can continue at either, at any moment."""
 
 from __future__ import annotations
 
 import random
-import re
 import signal
 import threading
 import time
@@ -15,19 +14,20 @@ from typing import Any
 
 import httpx
 import pytest
+from tools.soak import actions_of
 
 from tests import nginx, postgresql, processes
 from tests.processes import until
-from tests.web.servers import TOOL, Server, begin, turn_of
-from tradeoff import load
+from tests.web.servers import TOOL, Server, turn_of
 from tradeoff.stores import open_store
+from tradeoff.studies import Study
 
 STUDY = "walks"
-KINDS = ("first", "second", "same", "skip")
+REPLIES: list[Any] = [{"best": 1}, {"best": 2}, "equal", "skip"]
 
 
 class Pair:
-    """Two servers of one study, each in a folder and at a port of its own; the first one compiles.
+    """Two servers of one study, each with its own folder and port.
 
     Where nginx is installed, it stands in front of them.
     """
@@ -51,7 +51,7 @@ class Pair:
     def started(self, number: int) -> Server:
         words = ["study", "serve", STUDY, "--store", self.address, "--port", str(self.ports[number]), "--drain", "600"]
         words += ["--allowed-host", nginx.SITE]
-        server = Server(self.home / str(number), *words, *(["--compile"] if number == 0 else []))
+        server = Server(self.home / str(number), *words)
         server.address = f"http://127.0.0.1:{self.ports[number]}"  # it names the site
         return server
 
@@ -90,27 +90,22 @@ def pair(postgresql_server: str, tmp_path_factory: pytest.TempPathFactory) -> It
             process.end()
 
 
-def replies(events: list[dict[str, Any]]) -> list[str]:
-    kinds = ("answer", "skip", "check-answer")
-    return [event.get("answer", "skip") for event in events if event["event"] in kinds]
-
-
 def test_an_interview_goes_on_at_the_other_server_and_of_two_answers_one_wins(pair: Pair) -> None:
     begun = pair.call(0, "POST", "/api/interviews").json()
     token, here = begun["id"], f"/api/interviews/{begun['id']}"
-    won: list[str] = []
+    won: list[Any] = []
     for turn in range(1, 6):
         states = [pair.call(number, "GET", f"{here}/question").json() for number in (turn % 2, (turn + 1) % 2)]
         assert states[0] == states[1] and states[0]["turn"] == turn and not states[0]["finished"]
-        done: list[tuple[int, str]] = []
+        done: list[tuple[int, Any]] = []
         ready = threading.Barrier(2)
 
         def tab(number: int, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
-            said = KINDS[number]
+            said = REPLIES[number]
             with pair.servers[number].client() as client:
-                client.get("/health")  # connected
+                client.get("/healthz")  # connected
                 ready.wait()
-                sent = client.post(f"{here}/answers", json={"turn": turn, "answer": said})
+                sent = client.post(f"{here}/answers", json={"turn": turn, "reply": said})
             done.append((sent.status_code, said))
 
         tabs = [threading.Thread(target=tab, args=(number,)) for number in (0, 1)]
@@ -120,34 +115,15 @@ def test_an_interview_goes_on_at_the_other_server_and_of_two_answers_one_wins(pa
             one.join()
         assert sorted(status for status, _ in done) == [200, 409], done  # whoever is late is told
         won += [said for status, said in done if status == 200]
-    assert replies(pair.logs()[token]) == won
+    assert actions_of(pair.logs()[token]) == won
     page = f"/i/{token}"
     assert turn_of(pair.call(0, "GET", page).text) == turn_of(pair.call(1, "GET", page).text) == 6
-    late = pair.call(1, "POST", f"{page}/answer", data={"turn": "5", "answer": "left"})
+    late = pair.call(1, "POST", f"{page}/answer", data={"turn": "5", "best": "1"})
     assert late.headers["location"].endswith("notice=answered")
 
 
-def test_what_begins_with_the_coverage_of_one_server_goes_on_at_the_other(pair: Pair) -> None:
-    with pair.servers[1].client() as client:
-        before = begin(client).split("/")[-1]
-        assert client.get("/healthz").text == "ok\n"
-    until(lambda: "\ncompiled: new interviews use" in pair.call(0, "GET", "/healthz").text, "compiling")
-    # At once, or in the background where this machine is busy.
-    assert re.search("Compiled(: people are asked about plans|. New interviews)", pair.servers[0].output.read_text())
-    after = pair.call(0, "POST", "/api/interviews").json()["id"]
-    headers = {token: events[0] for token, events in pair.logs().items()}
-    assert headers[before]["problem"] == load("dependent").fingerprint != headers[after]["problem"]
-    for token in (before, after):
-        for number in (1, 0):  # the second has not compiled anything, and finds the plans beside the study
-            state = pair.call(number, "GET", f"/api/interviews/{token}/question").json()
-            done = pair.call(
-                number, "POST", f"/api/interviews/{token}/answers", json={"turn": state["turn"], "answer": "first"}
-            )
-            assert done.status_code == 200, done.text
-
-
 def test_a_kill_and_rolling_restarts_lose_nothing_that_was_acknowledged(pair: Pair) -> None:
-    sent: dict[str, dict[int, str]] = {}  # to be found in the store, in this order
+    sent: dict[str, dict[int, Any]] = {}  # to be found in the store, in this order
     acknowledged: dict[str, set[int]] = {}
     over, failures = threading.Event(), []
 
@@ -161,10 +137,10 @@ def test_a_kill_and_rolling_restarts_lose_nothing_that_was_acknowledged(pair: Pa
                 state = pair.anywhere(rng, "GET", f"{here}/question").json()
                 while not state["finished"] and not over.is_set():
                     turn = state["turn"]
-                    answer = said.setdefault(turn, rng.choice(KINDS))
-                    reply = pair.anywhere(rng, "POST", f"{here}/answers", json={"turn": turn, "answer": answer})
-                    assert reply.status_code in (200, 409), reply.text  # 409: it was saved, but nobody heard
-                    if reply.status_code == 200:
+                    reply = said.setdefault(turn, rng.choice(REPLIES))
+                    done = pair.anywhere(rng, "POST", f"{here}/answers", json={"turn": turn, "reply": reply})
+                    assert done.status_code in (200, 409), done.text  # 409: it was saved, but nobody heard
+                    if done.status_code == 200:
                         heard.add(turn)
                     state = pair.anywhere(rng, "GET", f"{here}/question").json()
         except BaseException as error:
@@ -201,10 +177,57 @@ def test_a_kill_and_rolling_restarts_lose_nothing_that_was_acknowledged(pair: Pa
     logs = pair.logs()
     assert sum(map(len, acknowledged.values())) >= 40
     for token, said in sent.items():
-        found = replies(logs[token])
+        found = actions_of(logs[token])
         assert found == [said[turn] for turn in range(1, len(found) + 1)]  # each once, as it was sent
         assert len(found) >= max(acknowledged[token], default=0)
     assert all("Traceback" not in path.read_text(encoding="utf-8") for path in pair.home.glob("*/server-*.txt"))
+
+
+@pytest.mark.skipif(nginx.PROGRAM is None, reason="nginx is not installed")
+def test_nginx_logs_no_link(pair: Pair) -> None:
+    """Neither of requests that were answered, nor of those that no server answers."""
+    rng = random.Random(0)
+    token = pair.anywhere(rng, "POST", "/api/interviews").json()["id"]
+    paths = [
+        f"/i/{token}",
+        f"/i/{token}/result",
+        f"/api/interviews/{token}/question",
+        f"/i/{'x' * 9000}",
+        f"/i/{token}%00",
+    ]
+    for path in paths:
+        pair.anywhere(rng, "GET", path)
+    for server in pair.servers:
+        server.kill()
+    assert {pair.anywhere(rng, method, path).status_code for method in ("GET", "POST") for path in paths} <= {
+        400,
+        414,
+        502,
+    }
+    assert pair.proxy is not None
+    pair.proxy.end()
+    logs = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (pair.home / "nginx").glob("*.*")
+        if path.suffix != ".conf"
+    }
+    assert " 200 " in logs["study.log"] and " 502 " in logs["study.log"]
+    assert not [name for name, text in logs.items() if token in text or "/i/" in text or "/api/" in text]
+
+
+def test_two_servers_share_any_store_that_several_processes_can_write_to(tmp_path: Path) -> None:
+    """The store decides, not its name."""
+    words = ("serve", "dependent", "--strategy", "paper", "--store", "folder:logs", "--workers", "1")
+    with Server(tmp_path, *words) as one, Server(tmp_path, *words) as two:
+        with one.client() as client:
+            token = client.post("/api/interviews").json()["id"]
+        for turn in range(1, 9):
+            with (one, two)[turn % 2].client() as client:
+                sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": {"best": 1}})
+            assert sent.status_code == 200, sent.text
+    with open_store(f"folder:{tmp_path / 'logs'}", write=False) as store:
+        (name,) = Study.names(store)
+        assert actions_of(store.read(name, token)) == [{"best": 1}] * 8
 
 
 def not_ready(pair: Pair, number: int) -> httpx.Response | None:

@@ -16,17 +16,17 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "soak.py"
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 LOG: list[dict[str, Any]] = [
     HEADER,
-    {"event": "question"},
-    {"event": "answer", "answer": "first", "number": 1},
-    {"event": "question"},
-    {"event": "skip", "number": 2},
-    {"event": "retraction", "number": 2},
-    {"event": "answer", "answer": "same", "number": 3},
+    {"event": "question", "asks": "best", "order": [1, 0], "number": 1},
+    {"event": "answer", "best": 1, "number": 1},
+    {"event": "question", "asks": "best-worst", "order": [2, 0, 3, 1], "number": 2},
+    {"event": "answer", "reply": "skip", "number": 2},
+    {"event": "undo", "number": 2},
+    {"event": "answer", "best": 0, "worst": 1, "number": 3},
 ]
-SAID = {1: "first", 2: "skip", 3: "undo", 4: "same"}
+SAID = {1: {"best": 1}, 2: "skip", 3: "undo", 4: {"best": 2, "worst": 4}}
 
 
-def checked(folder: Path, events: list[dict[str, Any]], acknowledged: dict[int, str]) -> tuple[int, int, list[str]]:
+def checked(folder: Path, events: list[dict[str, Any]], acknowledged: dict[int, Any]) -> tuple[int, int, list[str]]:
     address = f"sqlite:///{folder / 'soak.db'}"
     with open_store(address) as store:
         store.create("soak", "ann", events)
@@ -42,12 +42,12 @@ def test_what_is_all_there_is_not_lost(tmp_path: Path) -> None:
     [
         (LOG[:-1], SAID),  # the last one is missing
         ([*LOG[:2], *LOG[3:]], SAID),  # one in the middle is
-        ([*LOG[:-1], {**LOG[-1], "answer": "second"}], SAID),  # one has changed
-        (LOG, {**SAID, 5: "first"}),
+        ([*LOG[:-1], {**LOG[-1], "worst": 2}], SAID),  # one has changed
+        (LOG, {**SAID, 5: {"best": 1}}),
     ],
 )
 def test_what_is_missing_or_changed_is_lost(
-    tmp_path: Path, events: list[dict[str, Any]], acknowledged: dict[int, str]
+    tmp_path: Path, events: list[dict[str, Any]], acknowledged: dict[int, Any]
 ) -> None:
     _, lost, wrong = checked(tmp_path, events, acknowledged)
     assert lost >= 1 and len(wrong) >= 1

@@ -1,0 +1,1 @@
+"""Three hundred recorded interviews: every strategy, kind of problem and kind of reply."""
