@@ -277,13 +277,12 @@ class Interview:
                 question, observed = self._asked.question, self._asked.observed
                 self._answers.append(Answer(question, event.reply, event.number, observed))
                 self._asked = self._position = None
-            case Observed() | Stated():
-                if isinstance(event, Stated):
-                    answer = Answer(event.statement, FIRST, event.number, observed=True)
-                else:
-                    question = with_items(self.problem, event.question)
-                    answer = Answer(question, event.reply, event.number, observed=True, elsewhere=True)
-                self._answers.append(answer)
+            case Stated():
+                self._answers.append(Answer(event.statement, FIRST, event.number, observed=True))
+                self._asked = self._position = None
+            case Observed():
+                question = with_items(self.problem, event.question)
+                self._answers.append(Answer(question, event.reply, event.number, observed=True, elsewhere=True))
                 self._asked = self._position = None
             case Undone():
                 self._answers = [answer for answer in self._answers if answer.number != event.number]
@@ -356,10 +355,10 @@ class Interview:
         if not question.is_pair:
             return None
         for given in reversed(self.state.standing):
-            if isinstance(given.shown, Asked) and given.number is not None and len(given.shown.options) == 2:
+            if given.number is not None and len(given.order) == 2:
                 for positions in ((0, 1), (1, 0)):
-                    if np.allclose([given.shown.options[i] for i in positions], question.values, rtol=0, atol=1e-9):
-                        return tuple(positions[place] for place in given.shown.order)
+                    if np.allclose([given.options[i] for i in positions], question.values, rtol=0, atol=1e-9):
+                        return tuple(positions[place] for place in given.order)
         return None
 
     def _is_asked(self, question: Question) -> bool:
@@ -396,8 +395,7 @@ class Interview:
 
     def display_orders(self) -> dict[int, tuple[int, ...]]:
         """Return for each answer's number the order in which its options were shown."""
-        shown = (given.shown for given in self.state.given)
-        return {one.number: one.order for one in shown if isinstance(one, Asked) and one.number is not None}
+        return {given.number: given.order for given in self.state.given if given.order and given.number is not None}
 
     def conflicts(self) -> tuple[Answer, ...]:
         """Return the smallest set of answers that cannot all hold for any weights and precision; empty if all can.

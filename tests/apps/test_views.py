@@ -30,7 +30,7 @@ from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.mdp import MDP
 from tradeoff.simulation.respondents import LinearRespondent
 from tradeoff.studies import Prompt, Session, Study, View
-from tradeoff.studies.service import Context, Position
+from tradeoff.studies.service import Context, ParticipantState
 
 LINKS = views.Links("/i/x")
 PROBLEMS = ["commute", "vacuum", "coffee", "portfolio"]
@@ -113,7 +113,7 @@ def asked(problem, question, recommendation=None, answered=0, **more) -> str:
     order = tuple(range(len(question.options)))
     drawn = jobs.draw_question(context_of(problem), problem.fingerprint, ShownQuestion(question, order))
     known = recommendation or Recommendation(question.options[0], np.ones(len(problem.objectives)), answered, "")
-    position = Position(True, 1, answered, Prompt(question, order, turn=1), View(question, known, 9))
+    position = ParticipantState(True, 1, answered, Prompt(question, order, turn=1), View(question, known, 9))
     return views.render(
         "question.html", **views.question_view(problem, position, drawn, **({"links": LINKS, "texts": {}} | more))
     )

@@ -47,6 +47,23 @@ class Given:
         return self.shown.check if isinstance(self.shown, Asked) else None
 
     @property
+    def kind(self) -> str:
+        """What was answered: "question", the kind of a check, "observation" or "statement"."""
+        if isinstance(self.shown, Stated):
+            return "statement"
+        return "observation" if isinstance(self.shown, Observed) else self.shown.check or "question"
+
+    @property
+    def options(self) -> tuple[tuple[float, ...], ...]:
+        """The gains of the options; a statement is about none."""
+        return () if isinstance(self.shown, Stated) else self.shown.options
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The position of the option at each place; empty where nothing was shown."""
+        return self.shown.order if isinstance(self.shown, Asked) else ()
+
+    @property
     def placed(self) -> Reply:
         """The reply by places, in the order in which options were shown."""
         return self.shown.by_place(self.reply) if isinstance(self.shown, Asked) else self.reply

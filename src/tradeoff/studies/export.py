@@ -18,7 +18,7 @@ import numpy as np
 
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.evidence import QUESTIONS
-from tradeoff.log import FORMAT, Asked, Event, Given, Header, LogState, Observed, Stated, fold
+from tradeoff.log import FORMAT, Asked, Event, Given, Header, LogState, fold
 from tradeoff.model import SKIP
 from tradeoff.stores import DamagedError, Log
 from tradeoff.studies.study import Study, problem_bytes
@@ -84,8 +84,7 @@ def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2) -> 
     Every row has columns for ``most`` options, or for as many as the largest question had.
     """
     states = folded(problem, logs)[0]
-    shown = (given.shown for state in states.values() for given in state.given)
-    most = max([most, *(len(one.options) for one in shown if not isinstance(one, Stated))])
+    most = max([most, *(len(given.options) for state in states.values() for given in state.given)])
     return [
         _answer(problem, number, ordinal, given, most)
         for number, state in states.items()
@@ -94,26 +93,23 @@ def answer_rows(problem: AnyProblem, logs: Mapping[str, Log], most: int = 2) -> 
 
 
 def _answer(problem: AnyProblem, participant: int, ordinal: int, given: Given, most: int) -> Row:
-    shown, reply = given.shown, given.reply
-    kind = "statement" if isinstance(shown, Stated) else "observation" if isinstance(shown, Observed) else "question"
-    named = kind != "statement"
+    reply = SKIP if given.kind == "statement" else given.reply
     row: Row = {
         "participant": participant,
         "place": ordinal,
-        "kind": given.check or kind,
+        "kind": given.kind,
         "number": given.number,
-        "asks": None if isinstance(shown, Stated) else shown.asks,
-        "order": " ".join(str(position + 1) for position in shown.order) if isinstance(shown, Asked) else None,
-        "best": reply.best + 1 if named and reply.best is not None else None,
-        "worst": reply.worst + 1 if named and reply.worst is not None else None,
-        "reply": shown.text if isinstance(shown, Stated) else reply.word,
+        "asks": getattr(given.shown, "asks", None),
+        "order": " ".join(str(position + 1) for position in given.order) or None,
+        "best": None if reply.best is None else reply.best + 1,
+        "worst": None if reply.worst is None else reply.worst + 1,
+        "reply": getattr(given.shown, "text", reply.word),
         "undone": given.undone,
-        "asked": shown.at.isoformat(),
+        "asked": given.shown.at.isoformat(),
         "answered": given.at.isoformat(),
         "seconds": round(given.seconds, 3),
     }
-    options = () if isinstance(shown, Stated) else shown.options
-    for place, gains in zip_longest(range(most), options):
+    for place, gains in zip_longest(range(most), given.options):
         outcome = None if gains is None else problem.outcome(np.array(gains))
         for j, objective in enumerate(problem.objectives):
             row[f"option {place + 1} gain {objective.name}"] = gains and gains[j]
