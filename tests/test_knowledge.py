@@ -124,3 +124,17 @@ def test_edited_statements_are_found() -> None:
         log[1] |= changes
         with pytest.raises(LogError, match=says):
             Interview.resume(COFFEE, log)
+
+
+@pytest.mark.parametrize("strategy", ["careful", "certified"])
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [("price >= 100%", 0.98, 1), ("price <= 0%", 0, 0.02), ("price 30% to 30%", 0.28, 0.32)],
+)
+def test_the_ends_of_the_range_can_be_stated(strategy: str, text: str, low: float, high: float) -> None:
+    interview = Interview(COFFEE, strategy)
+    interview.know(text)
+    found = interview.recommendation
+    assert not found.doubtful and not found.unexplained and not interview.conflicts()
+    shares = found.importance[NAMES.index("price")]
+    assert low <= shares[0] <= shares[1] <= high + 1e-9

@@ -448,19 +448,31 @@ class Criterion:
     worst_case: bool = False
 
     @cached_property
+    def _scaled(self) -> Matrix:
+        """The weights for which the best option is worth 1; 0 where no option gains anything, and none loses."""
+        result: Matrix = np.divide(
+            self.weights, self.best[:, None], out=np.zeros_like(self.weights), where=self.best[:, None] > 1e-12
+        )
+        return result
+
+    @property
+    def _attainable(self) -> Vector:
+        """What the best option is worth to the scaled weights: 1, or 0 where no option gains anything."""
+        return (self.best > 1e-12).astype(np.float64)
+
+    @cached_property
     def mean_weights(self) -> Vector:
         """The weights w for which an option x loses ``1 - w @ x`` on average."""
-        result: Vector = (self.weights / np.maximum(self.best, 1e-300)[:, None]).mean(axis=0)
+        result: Vector = self._scaled.mean(axis=0)
         return result
 
     def losses(self, values: Matrix) -> Vector:
         """Return what each of some options loses, given their gains [m, k]: a share of the best possible gain."""
         if not self.worst_case:
-            mean: Vector = np.maximum(1 - values @ self.mean_weights, 0.0)
+            mean: Vector = np.maximum(self._attainable.mean() - values @ self.mean_weights, 0.0)
             return mean
-        scaled = self.weights / np.maximum(self.best, 1e-300)[:, None]
-        blocks = np.array_split(values, max(1, len(values) * len(scaled) // 1_000_000))  # bounds the memory
-        worst: Vector = np.concatenate([1 - (block @ scaled.T).min(axis=1) for block in blocks])
+        blocks = np.array_split(values, max(1, len(values) * len(self.weights) // 1_000_000))  # bounds the memory
+        worst: Vector = np.concatenate([(self._attainable - block @ self._scaled.T).max(axis=1) for block in blocks])
         return np.maximum(worst, 0.0)
 
 

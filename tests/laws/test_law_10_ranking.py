@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -214,3 +216,22 @@ def test_plans_that_are_nearly_the_same_count_as_one() -> None:
     assert why_not(interview, 2, found).option is found.ranked[1].option
     (best,) = problem.best([[1.0, 0.0, 0.0]])
     assert why_not(interview, Option(best.value, best.plan), found).verdict in ("possible", "recommended", "same")
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [1, 2]], [[1, 2]]])
+def test_among_identical_items_nothing_is_lost(rows: list[list[float]]) -> None:
+    found = ranking(Interview(Catalogue(rows)))
+    assert [one.loss for one in found.ranked] == [0.0] * len(found.ranked)
+
+
+def test_a_search_that_gave_up_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_catalogue(np.random.default_rng(3), 4, items=60)
+    interview = Interview(problem)
+    for _ in range(3):
+        interview.ask()
+        interview.tell("first")
+    before = {name: why_not(interview, name).verdict for name in problem.names}
+    monkeypatch.setattr(sys.modules["tradeoff.decisions.why_not"], "MOST_CUTS", 1)  # the function has the same name
+    after = {name: why_not(interview, name).verdict for name in problem.names}
+    assert "unknown" in after.values() and "unknown" not in before.values()
+    assert all(after[name] in (before[name], "unknown") for name in problem.names)

@@ -99,3 +99,13 @@ def test_a_group_is_made_of_interviews_that_say_something() -> None:
     assert found.on_average().shares.tolist() == pytest.approx([1.0])
     with pytest.raises(ArgumentError, match="at least one person"):
         group([])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 3), st.integers(2, 4), st.integers(1, 2))
+def test_no_menu_is_better_for_somebody_and_worse_for_nobody(seed: int, k: int, n: int, size: int) -> None:
+    found = people(seed, k, n)
+    shares = shares_of_all(found)
+    menus = (shares[list(menu)].max(axis=0) for menu in combinations(range(len(shares)), min(size, len(shares))))
+    leximin = max(tuple(np.sort(np.round(menu, 9))) for menu in menus)
+    assert tuple(np.sort(found.menu(size).shares)) == pytest.approx(leximin, abs=1e-8)

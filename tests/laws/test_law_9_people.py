@@ -167,3 +167,10 @@ def test_habits_do_what_they_are_called() -> None:
     noisy = Respondent(problem, [1, 1, 1], Kind(Habits(logistic=0.1)), seed=0)
     said = [noisy(alike) for _ in range(400)]
     assert abs(said.count(FIRST) - said.count(SECOND)) < 100 and noisy.errors > 300
+
+
+def test_one_reply_is_never_called_a_misfit() -> None:
+    interview = tradeoff.Interview(tradeoff.Catalogue([[10, 0], [0, 10]]))
+    interview.ask()
+    interview.tell("equal")
+    assert interview.recommendation.fits

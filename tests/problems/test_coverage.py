@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -209,3 +210,27 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     refused("1 is the most", coverage_plan_values=2 * arrays["coverage_plan_values"] + 1)
     refused("numbers per row", coverage_plan_weights=arrays["coverage_plan_weights"][:, :1].copy())
     refused("differ", coverage_plan_weights=arrays["coverage_plan_weights"][1:])
+
+
+@pytest.mark.parametrize("name", ["commute", "coffee"])
+@pytest.mark.parametrize("lie", ["a smaller guarantee", "fewer plans", "fewer plans and points of the proof"])
+def test_a_guarantee_is_checked_not_believed(name: str, lie: str, tmp_path: Path) -> None:
+    path = tmp_path / "compiled.npz"
+    save(cover(load(name), 0.05), path)
+    arrays = dict(np.load(path))
+    header = json.loads(arrays["coverage"].tobytes())
+    if lie == "a smaller guarantee":
+        header["guarantee"] = 0.0
+    else:
+        worst = [int(arrays["coverage_plan_values"].sum(axis=1).argmin())]
+        for part in ("values", "weights"):
+            arrays[f"coverage_plan_{part}"] = arrays[f"coverage_plan_{part}"][worst]
+        header["guarantee"] = 1e-6
+    if lie == "fewer plans and points of the proof":
+        for part in ("values", "weights", "most"):
+            arrays[f"coverage_proof_{part}"] = arrays[f"coverage_proof_{part}"][:0]
+    arrays["coverage"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(tmp_path / "lying.npz", **arrays)
+    assert load(path).guarantee > 0
+    with pytest.raises(ProblemError, match="of the best possible gain for some weights, but it says at most"):
+        load(tmp_path / "lying.npz")

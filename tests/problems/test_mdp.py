@@ -472,3 +472,18 @@ def test_threads_do_not_change_the_result() -> None:
     one = mdp.best(rows)
     mdp.threads = 3
     assert all(a.value.tobytes() == b.value.tobytes() for a, b in zip(one, mdp.best(rows), strict=True))
+
+
+def test_columns_may_be_lists() -> None:
+    model = MDP.from_columns(
+        ["s", "s"],
+        ["a", "b"],
+        [1, 1],
+        ["e", "e"],
+        [[1, 0], [0, 1]],
+        horizon=1,
+        start="s",
+        ends=["e"],
+        objectives=["x", "y"],
+    )
+    assert model.best([[1, 0]])[0].value.tolist() == [1, 0]

@@ -148,6 +148,7 @@ def recommendation_data(problem: Presentable, found: Recommendation, finished: b
         "doubtful": [int(number) for number in found.doubtful],
         "unexplained": [int(number) for number in found.unexplained],
         "conflicts": list(conflicts),
+        "notes": notes(problem),
     }
 
 

@@ -19,8 +19,14 @@ CURVES = {
 def linear_words(problem: Presentable) -> str:
     """Return in plain words that preferences are taken to be linear, and how many items can therefore never win.
 
-    It is "" where every item that nothing beats can win.
+    It is "" where every item that nothing beats can win. Of concave curves it says what they assume.
     """
+    shape = getattr(problem, "shape", None)
+    if shape == "concave":
+        return (
+            "We assume diminishing returns: each further unit counts no more than the one before. If for you something counts "
+            "only above some amount, this result may be wrong; use monotone curves, which do not assume that."
+        )
     table = problem.items
     if not isinstance(table, Catalogue) or problem.original is not problem:
         return ""

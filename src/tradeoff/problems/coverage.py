@@ -90,6 +90,8 @@ class Coverage(ScaledProblem):
     def guarantee_text(self) -> str:
         """The guarantee in percent, rounded up, so that what it says is true."""
         percent = 100 * self.guarantee
+        if percent == 0:
+            return "0%"
         unit = 10.0 ** (math.floor(math.log10(percent)) - 2)
         return f"{math.ceil(percent / unit) * unit:.3g}%"
 

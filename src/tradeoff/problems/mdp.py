@@ -158,9 +158,9 @@ class MDP(ScaledProblem):
         cls,
         state: Sequence[str],
         action: Sequence[str],
-        probability: Vector,
+        probability: ArrayLike,
         target: Sequence[str],
-        rewards: Matrix,
+        rewards: ArrayLike,
         step: Sequence[int] | None = None,
         *,
         ends: Iterable[str] = (),
@@ -168,7 +168,8 @@ class MDP(ScaledProblem):
     ) -> MDP:
         """Return an MDP given as the columns of such rows; with ``step``, each row applies to one step only."""
         texts: dict[str, Any] = dict(options)
-        parts = Builder.taken_from(texts).columns(state, action, probability, target, rewards, step, ends)
+        numbers = np.asarray(probability, dtype=float), np.asarray(rewards, dtype=float)
+        parts = Builder.taken_from(texts).columns(state, action, numbers[0], target, numbers[1], step, ends)
         return cls(**parts, **texts)
 
     @classmethod

@@ -68,6 +68,7 @@ class Tuning:
     misfit: float = (
         1.0  # nats by which replies at random must explain the answers better, so that no weights are said to fit
     )
+    misfit_answers: int = 3  # with fewer, nobody is told that no weights fit
     doubtful: float = 0.6  # an answer more likely wrong than this is set aside
     questionable: float = 0.15  # one more likely wrong than this may be asked again, the other way round
     repeated: float = 0.03  # and one more likely wrong than this, where a question is to confirm
@@ -247,7 +248,8 @@ class Careful:
             state = replace(state, candidates=candidates)
         sure = VERY_LIKELY if state.satisfied_in_row else tuning.very_likely_if_open
         made = recommendation(self.problem, certifier, state, self.target, reason, complete, sure)
-        fits = state.log_odds_of_chance <= tuning.misfit
+        replies = sum(answer.asked is not None for answer in state.answers)
+        fits = state.log_odds_of_chance <= tuning.misfit or replies < tuning.misfit_answers
         if not fits:
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         elif complete and state.answers:
@@ -257,7 +259,7 @@ class Careful:
         state = respect_choice(state, complete)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
             made = replace(made, reason=self._what_holds(state, made, reason))
-        doubtful, unexplained = _not_trusted(state, tuning.doubtful)
+        doubtful, unexplained = _not_trusted(state)
         left = 0.0 if complete else self._expected_left(state)
         made = replace(made, doubtful=doubtful, unexplained=unexplained, expected_left=left)
         if not complete:  # one bound per answer would take too long during the interview
@@ -345,23 +347,15 @@ def repeated_pair(state: State, index: int) -> tuple[Option, Option] | None:
     return question.options[reply.worst], question.options[reply.best]
 
 
-def _not_trusted(state: State, doubtful_beyond: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _not_trusted(state: State) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return which answers the certificate does not use: probable slips, and answers that were confirmed all the same.
 
-    An answer is a probable slip if it is probably wrong in something that the respondent did not repeat.
+    A reply of which the respondent repeated anything in another answer was confirmed: it is no slip.
     """
     doubtful: list[int] = []
     unexplained: list[int] = []
-    wrong = state.posterior.wrong_comparisons(state.evidence)
     for i, answer in enumerate(state.answers):
-        if i in state.cone.labels:
-            continue
-        mine, placed = wrong[state.evidence.owners == i], placements(answer)
-        suspect = mine >= min(doubtful_beyond, mine.max())
-        confirmed = len(placed) == len(mine) and all(
-            state.choices.is_repeated(better, worse)
-            for (better, worse, _), is_suspect in zip(placed, suspect, strict=True)
-            if is_suspect
-        )
-        (unexplained if confirmed else doubtful).append(answer.number)
+        if i not in state.cone.labels:
+            confirmed = any(state.choices.is_repeated(better, worse) for better, worse, _ in placements(answer))
+            (unexplained if confirmed else doubtful).append(answer.number)
     return tuple(sorted(doubtful)), tuple(sorted(unexplained))

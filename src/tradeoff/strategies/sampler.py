@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 from scipy.special import expit
 
 from tradeoff.errors import ArgumentError
@@ -33,6 +34,8 @@ SPARSE = 0.3  # the Dirichlet parameter of the half of the default prior that ex
 SMALLEST = 1e-9  # no weight is drawn smaller than this,
 SMALLEST_LOG = -40.0  # and none moves below this logarithm
 SHARPNESS = 1e6  # a statement about weights holds, noticeably or not: any difference is multiplied by this
+STATED_SLACK = 0.005  # of all importance: samples have no weight of exactly 0% or 100%, which respondents may state
+RARE = 0.02  # of the samples: fewer are hardly any
 WRONG_REPLIES = 10.0  # about as many replies as a menu has
 # Metropolis steps per coordinate after the newest answer; half as many after each other one if several are new at once. Chosen
 # with benchmarks/sampler.py: errors are about twice those of independent samples; more steps help little.
@@ -127,7 +130,7 @@ def consistent(samples: Samples, differences: Matrix, outcomes: NDArray[np.int64
     gain, least = worths(samples.weights, differences), samples.precision[:, None]
     fits = np.where(outcomes == SAME, np.abs(gain) <= least, gain >= least)
     fits = np.where(outcomes == NOT_WORSE, gain >= -least, fits)
-    return np.where(outcomes == EXCEEDS, gain >= 0, fits)
+    return np.where(outcomes == EXCEEDS, gain >= -STATED_SLACK, fits)
 
 
 def pair_chances(samples: Samples, differences: Matrix) -> NDArray[np.float64]:
@@ -150,9 +153,9 @@ def _logistic(gap: Matrix, noise: Vector) -> Matrix:
 
 def comparison_likelihood(samples: Samples, differences: Matrix, outcomes: NDArray[np.int64]) -> Matrix:
     """Return ``[n, q]``: how likely it is that sample i means comparison j, without lapses."""
-    if EXCEEDS in outcomes:
-        differences = np.where((outcomes == EXCEEDS)[:, None], SHARPNESS * differences, differences)
     gain, least = worths(samples.weights, differences), samples.precision[:, None]
+    if EXCEEDS in outcomes:
+        gain = np.where(outcomes == EXCEEDS, SHARPNESS * (gain + STATED_SLACK), gain)
     better = _logistic(gain - least, samples.noise)
     same, placed = outcomes == SAME, outcomes == NOT_WORSE
     if not (same | placed).any():
@@ -205,6 +208,7 @@ def update_samples(
         if not np.any(evidence.owners == count - 1):
             continue
         so_far = evidence.first(count)
+        samples = _pulled(samples, so_far)
         newest = reply_likelihood(samples, so_far, count - 1)[:, 0]
         # Systematic resampling has the least noise.
         total = np.cumsum(newest)
@@ -214,6 +218,30 @@ def update_samples(
         share = 1.0 if count == len(evidence.answers) else 0.5
         samples = _move(resampled, so_far, round(share * steps * coordinates), model, prior, rng)
     return samples
+
+
+def _pulled(samples: Samples, evidence: Evidence) -> Samples:
+    """Return the samples moved to where the statements about weights hold, if hardly any is there.
+
+    The likelihood of a statement is flat where it does not hold, so that no Metropolis step would lead there.
+    """
+    stated = evidence.differences[evidence.outcomes == EXCEEDS]
+    if not len(stated) or consistent(samples, stated, np.full(len(stated), EXCEEDS)).all(axis=1).mean() >= RARE:
+        return samples
+    d = stated.shape[1]
+    # The weights at which the statement that holds by least holds by most.
+    found = linprog(
+        np.r_[np.zeros(d), -1.0], A_ub=np.hstack([-stated, np.ones((len(stated), 1))]), b_ub=np.full(len(stated), 0.0),
+        A_eq=np.r_[np.ones(d), 0.0][None], b_eq=[1.0], bounds=[(SMALLEST, 1)] * d + [(None, 1)],
+    )  # fmt: skip
+    if found.x is None or found.status != 0 or found.x[-1] < -STATED_SLACK:  # they contradict each other
+        return samples
+    inside = found.x[:-1]
+    short, margin = worths(samples.weights, stated), worths(inside[None, :], stated)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(short < 0, short / (short - margin), 0.0).max(axis=1)[:, None]
+    weights = samples.weights + np.clip(share, 0.0, 1.0) * (inside - samples.weights)
+    return Samples(weights, samples.precision, samples.noise, samples.lapse, samples.since)
 
 
 class _Chain:

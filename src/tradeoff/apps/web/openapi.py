@@ -230,6 +230,7 @@ SCHEMAS: dict[str, Schema] = {
             "doubtful": _list(WHOLE),
             "unexplained": _list(WHOLE),
             "conflicts": _list(WHOLE),
+            "notes": {**_list(TEXT), "description": "What is worth knowing: columns not weighed, options left out."},
         }
     ),
     "Place": _object(

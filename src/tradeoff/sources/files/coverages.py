@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
 from tradeoff.model import Matrix
+from tradeoff.numerics import worth_of_each, worths
 from tradeoff.problem import ROUNDING, GainScale, ScaledProblem
 from tradeoff.problems.coverage import Coverage, Plans, Proof
 from tradeoff.problems.mdp import MDP
@@ -22,6 +23,8 @@ FORMAT = "tradeoff-coverage/1"
 HEADER = "coverage"  # the array that says that a file holds a coverage
 PLAN_WEIGHTS, PLAN_VALUES = "coverage_plan_weights", "coverage_plan_values"
 SIGNED_WEIGHTS, SIGNED_VALUES = "coverage_signed_weights", "coverage_signed_values"
+QUICK = 1_000_000  # branches of all steps: such a model is solved within milliseconds
+SPOT_CHECKS = 16  # weights
 PROOF_WEIGHTS, PROOF_VALUES, PROOF_MOST = "coverage_proof_weights", "coverage_proof_values", "coverage_proof_most"
 
 
@@ -49,7 +52,7 @@ def arrays_of(coverage: Coverage) -> dict[str, NDArray[Any]]:
 
 
 def coverage_from(arrays: Mapping[str, NDArray[Any]], model: ScaledProblem) -> Coverage:
-    """Return the coverage that was written beside its model, checked; nothing is solved."""
+    """Return the coverage that was written beside its model, checked."""
     header = json.loads(arrays[HEADER].astype(np.uint8).tobytes().decode())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else header
@@ -74,7 +77,30 @@ def coverage_from(arrays: Mapping[str, NDArray[Any]], model: ScaledProblem) -> C
     if isinstance(model, MDP) and "gain_scale" not in vars(model):
         # The best and the worst of each objective need not be solved for: the model is the same.
         model.gain_scale = _scale(header, model)
+    _check_guarantee(model, plans, proof, guarantee)
     return Coverage(model, plans, proof, guarantee, slack, signed)
+
+
+def _check_guarantee(model: ScaledProblem, plans: Plans, proof: Proof, guarantee: float) -> None:
+    """Raise a ProblemError if the plans miss more than the guarantee at a point of its proof, or for other weights.
+
+    Other weights are solved for where that is quick; a large model is compiled so that nothing need be solved.
+    """
+    k = len(model.objectives)
+    matters = np.array(model.matters, dtype=float)
+    weights, most = proof.weights, proof.most
+    if not isinstance(model, MDP) or model.extent["branches"] * model.horizon <= QUICK:
+        drawn = np.random.default_rng(0).dirichlet(np.ones(k), SPOT_CHECKS)
+        optima = worth_of_each(drawn * matters, np.array([option.value for option in model.best(drawn)]))
+        weights, most = np.vstack([weights, drawn]), np.concatenate([most, optima])
+    reached = worths(weights * matters, plans.values).max(axis=1)
+    bad = np.flatnonzero(most - reached > guarantee * most + model.slack + ROUNDING)
+    if len(bad):
+        worst = ((most - reached)[bad] / most[bad]).max()
+        raise ProblemError(
+            f"its plans miss {100 * worst:.3g}% of the best possible gain for some weights, but it says at most "
+            f"{100 * guarantee:.3g}%; the file was edited or is damaged: compile the problem again"
+        )
 
 
 def _rows(arrays: Mapping[str, NDArray[Any]], name: str, width: int, any_sign: bool = False) -> Matrix:
