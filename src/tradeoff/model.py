@@ -1,4 +1,4 @@
-"""The immutable values that the packages exchange: objectives, alternatives, plans, questions and answers."""
+"""The immutable values that the packages exchange: objectives, options, plans, questions and replies."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Item:
 class OptimalPolicy:
     """The policy that is optimal for these weights on the gains; the MDP solves for it again when needed.
 
-    Storing k numbers instead of a table of H x S actions makes it possible to keep thousands of alternatives.
+    Storing k numbers instead of a table of H x S actions makes it possible to keep thousands of options.
     """
 
     weights: Vector

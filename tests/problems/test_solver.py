@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests import processes
 from tests.laws.asking import ASKING
 from tests.messages import refused
 from tests.models import random_arrays
@@ -194,3 +196,22 @@ def test_a_card_that_is_asked_for_and_not_there_is_an_error(monkeypatch: pytest.
     monkeypatch.setenv("TRADEOFF_DEVICE", "gpu")
     with pytest.raises(ArgumentError, match="graphics card"):
         load("commute")
+
+
+def test_interviews_need_no_compiler() -> None:
+    """Without numba a small model is asked about as with it."""
+    code = """
+import importlib.abc, sys
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import tradeoff
+trip = tradeoff.load("commute")
+interview = tradeoff.Interview(trip)
+trip.show(interview.ask().options[0])
+interview.tell("first")
+print(interview.ask() is not None)
+"""
+    assert processes.run([sys.executable, "-c", code]).stdout.strip() == "True"
