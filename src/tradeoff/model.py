@@ -436,6 +436,45 @@ class Reason(StrEnum):
     EARLY = "stopped early"
 
 
+class Certainty(StrEnum):
+    """How certain a recommendation is, in three steps; ``CertaintyRule`` says when each holds."""
+
+    SURE = "sure"
+    FAIRLY_SURE = "fairly sure"
+    NOT_SURE = "not sure"
+
+
+@dataclass(frozen=True)
+class CertaintyRule:
+    """What "sure" and "fairly sure" mean: how likely a recommendation may lose more than a share of the best possible gain.
+
+    The probabilities are those of the posterior, which allows for errors.
+    """
+
+    sure_loss: float = 0.02
+    sure_probability: float = 0.05
+    fairly_sure_loss: float = 0.05
+    fairly_sure_probability: float = 0.2
+
+    @property
+    def losses(self) -> tuple[float, float]:
+        """The losses whose probabilities decide."""
+        return self.sure_loss, self.fairly_sure_loss
+
+    def level(self, probabilities: tuple[float, float]) -> Certainty:
+        """Return the level, given how likely each of ``losses`` is exceeded.
+
+        >>> CertaintyRule().level((0.04, 0.0)), CertaintyRule().level((0.4, 0.1)), CertaintyRule().level((0.9, 0.5))
+        (<Certainty.SURE: 'sure'>, <Certainty.FAIRLY_SURE: 'fairly sure'>, <Certainty.NOT_SURE: 'not sure'>)
+        """
+        if probabilities[0] <= self.sure_probability:
+            return Certainty.SURE
+        return Certainty.FAIRLY_SURE if probabilities[1] <= self.fairly_sure_probability else Certainty.NOT_SURE
+
+
+CERTAINTY = CertaintyRule()
+
+
 @dataclass(frozen=True, eq=False)
 class Criterion:
     """How a strategy compares options: by their mean, or their largest, relative regret over some weights.
@@ -517,6 +556,21 @@ class Recommendation:
     target: float | None = None  # the relative regret that the strategy aims for
     expected_left: float | None = None  # about how many questions are left, including this one
     importance_if_right: Matrix | None = None  # [k, 2]: which importance fits the answers that are trusted, exactly
+    loss_probabilities: tuple[float, float] | None = None  # of losing more than each of ``CERTAINTY.losses``
+
+    @property
+    def certainty(self) -> Certainty:
+        """How certain it is, for a respondent who may err; without probabilities, what is proved decides.
+
+        It is not sure where no weights fit the answers, or where the respondent chose otherwise than the model.
+        """
+        if not self.fits or self.model_choice is not None or self.contested_by is not None:
+            return Certainty.NOT_SURE
+        if self.loss_probabilities is not None:
+            return CERTAINTY.level(self.loss_probabilities)
+        bound = 1.0 if self.regret_bound is None else self.regret_bound
+        first, second = CERTAINTY.losses
+        return CERTAINTY.level((float(bound > first), float(bound > second)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights))

@@ -40,6 +40,7 @@ from tradeoff.strategies.elicitation import (
     credible_importance,
     elicit,
     first_state,
+    loss_probabilities,
     recommendation,
     respect_choice,
     with_importance,
@@ -253,7 +254,7 @@ class Careful:
         if not fits:
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         elif complete and state.answers:
-            made = replace(made, likely_worst=self._checked_bound(state, made, sure))
+            made = self._checked(state, made, sure)
         importance = credible_importance(self.problem, certifier, state) if fits else None
         made = with_importance(self.problem, certifier, made, importance)
         state = respect_choice(state, complete)
@@ -270,12 +271,17 @@ class Careful:
         robust = certifier.worst_regret(rays, state.candidates, state.certificate.number) if trusted else 1.0
         return replace(made, robust_bound=max(robust, made.regret_bound or 0.0))
 
-    def _checked_bound(self, state: State, made: Recommendation, sure: float) -> float:
-        """Return what is very likely not exceeded, also if the respondent may judge options by their worst objective."""
+    def _checked(self, state: State, made: Recommendation, sure: float) -> Recommendation:
+        """Return what is likely, also if the respondent may judge options by their worst objective."""
         gains, number = state.candidates.gains, respect_choice(state, complete=True).certificate.number
         regrets = state.posterior.regrets(gains, self.certifier.slack)[:, number]
         check = check_chebyshev(state.evidence, gains, number, self.seed)
-        return max(made.likely_worst or 0.0, check.quantile(regrets, sure))
+        either = [
+            (1 - check.share) * linear + check.share * chebyshev
+            for linear, chebyshev in zip(loss_probabilities(regrets), loss_probabilities(check.regrets), strict=True)
+        ]
+        worst = max(made.likely_worst or 0.0, check.quantile(regrets, sure))
+        return replace(made, likely_worst=worst, loss_probabilities=(either[0], either[1]))
 
     def _what_holds(self, state: State, made: Recommendation, reason: Reason) -> Reason:
         """Return what can be said of the recommendation: something very likely, or probable, or else why the asking ended."""

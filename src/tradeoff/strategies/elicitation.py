@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
 from tradeoff.evidence import Answer, Evidence
-from tradeoff.model import SKIP, Criterion, Matrix, Option, Question, Reason, Recommendation, Reply, Vector
+from tradeoff.model import CERTAINTY, SKIP, Criterion, Matrix, Option, Question, Reason, Recommendation, Reply, Vector
 from tradeoff.numerics import worths
 from tradeoff.problem import Problem, pieces_of, with_share
 from tradeoff.strategies.basis import bases_of
@@ -315,6 +315,7 @@ def recommendation(
         runner_up=_runner_up(state),
         target=target,
         criterion=state.criterion,
+        loss_probabilities=loss_probabilities(regrets),
     )
     if objection is None:
         return made
@@ -322,6 +323,12 @@ def recommendation(
         favourite = options[objection.favourite]
         return replace(made, model_choice=favourite, runner_up=favourite)
     return replace(made, contested_by=options[objection.chosen], runner_up=options[objection.chosen])
+
+
+def loss_probabilities(regrets: Vector) -> tuple[float, float]:
+    """Return how likely each of the losses that decide between "sure" and "not sure" is exceeded."""
+    first, second = (float((regrets > loss).mean()) for loss in CERTAINTY.losses)
+    return first, second
 
 
 def respect_choice(state: State, complete: bool) -> State:
