@@ -1,4 +1,4 @@
-"""Law: "sure" and "fairly sure" are what the posterior says about large losses; nothing is sure where the answers speak against it."""
+"""Law: "sure" and "fairly sure" are what the posterior says of large losses, and nothing is sure against the answers."""
 
 from __future__ import annotations
 
