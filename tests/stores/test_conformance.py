@@ -19,13 +19,11 @@ from tradeoff.testing import check_store
 HEADER = {"event": "header", "format": "tradeoff-log/2", "time": "2026-01-01T00:00:00+00:00"}
 
 
-@pytest.fixture(params=["memory", "folder", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     match request.param:
         case "memory":
             return "memory:"
-        case "folder":
-            return f"folder:{tmp_path / 'logs'}"
         case "sqlite":
             return f"sqlite:///{tmp_path / 'logs.db'}"
         case _:

@@ -32,19 +32,6 @@ def in_sqlite(statement: str) -> Callable[[Path], str]:
     return damage
 
 
-def in_a_file(line: bytes, row: int) -> Callable[[Path], str]:
-    def damage(folder: Path) -> str:
-        address = f"folder:{folder / 'logs'}"
-        filled(address)
-        path = folder / "logs" / "people" / "bob.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True)
-        lines[row] = line
-        path.write_bytes(b"".join(lines))
-        return address
-
-    return damage
-
-
 BOB = "log = (SELECT id FROM logs WHERE name = 'bob')"
 
 
@@ -58,10 +45,6 @@ BOB = "log = (SELECT id FROM logs WHERE name = 'bob')"
         in_sqlite(f"UPDATE events SET body = '{'[' * 100_000}' WHERE position = 1 AND {BOB}"),
         in_sqlite(f"DELETE FROM events WHERE position = 1 AND {BOB}"),
         in_sqlite(f"DELETE FROM events WHERE {BOB}"),
-        in_a_file(b"{broken\n", 1),
-        in_a_file(b"[]\n", 1),
-        in_a_file(b"\xff\n", 1),
-        in_a_file(b"{}\n", 0),
     ],
 )
 def test_a_damaged_log_is_reported_in_its_position_and_hides_no_other(

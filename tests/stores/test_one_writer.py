@@ -15,11 +15,10 @@ import pytest
 
 from tests import processes
 from tests.messages import refused
-from tests.web.servers import TOOL, Server
+from tests.web.servers import Server
 from tradeoff.errors import StoreError
 from tradeoff.stores import InUseError, open_store
 from tradeoff.stores.jsonlines import lock_file
-from tradeoff.studies import Study
 
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
 
@@ -171,7 +170,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 2
 
 
-# --- files that go away while they are served ------------------------------------------------------------------------
+# --- files that go away while they are open --------------------------------------------------------------------------
 
 
 def moved(path: Path) -> Path:
@@ -189,7 +188,7 @@ def folder_moved(path: Path) -> Path:
 
 def removed(path: Path) -> Path:
     path.unlink()
-    return path.parent  # a copy is left there
+    return path.parent  # a copy is saved there
 
 
 def replaced(path: Path) -> Path:
@@ -205,103 +204,65 @@ def replaced_by_a_copy(path: Path) -> Path:
     return path.parent
 
 
-def log_removed(path: Path) -> Path:
-    path.with_name(f"{path.name}-wal").unlink()
-    return path
+def stored_answers(place: Path) -> int:
+    """Return how many answers are in a database, or in the copy that was saved into a folder."""
+    if place.is_dir():
+        (place,) = place.glob("*.rescued-*")
+        assert place.stat().st_mode & 0o777 == 0o600
+    with open_store(f"sqlite:///{place}", write=False) as store:
+        return len(store.read("people", "ann")) - 1
 
 
-def kept(found: Path) -> int:
-    """Return how many answers are in a database, or in the copy that was rescued into a folder."""
-    if found.is_dir():
-        (found,) = found.glob("*.rescued-*")
-        assert found.stat().st_mode & 0o777 == 0o600
-    with open_store(f"sqlite:///{found}", write=False) as store:
-        (study,) = Study.names(store)
-        (log,) = store.logs(study).values()
-        assert isinstance(log, list)
-        return sum(event["event"] == "answer" for event in log)
-
-
-@pytest.mark.parametrize(
-    ("how", "ending"),
-    [
-        (moved, "kill"),
-        (moved, "stop"),
-        (moved_elsewhere, "kill"),
-        (folder_moved, "stop"),
-        (removed, "kill"),
-        (replaced, "kill"),
-        (replaced_by_a_copy, "stop"),
-        (log_removed, "kill"),
-    ],
-)
+@pytest.mark.parametrize("change", [moved, moved_elsewhere, folder_moved, removed, replaced, replaced_by_a_copy])
 def test_a_file_that_goes_away_is_noticed_before_the_next_answer_is_acknowledged(
-    how: Callable[[Path], Path], ending: str, tmp_path: Path
+    change: Callable[[Path], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder = tmp_path / "served"
-    folder.mkdir()
-    with Server(folder, "serve", "dependent", "--strategy", "paper") as server, server.client() as client:
-        token = client.post("/api/interviews").json()["id"]
-        here = f"/api/interviews/{token}/answers"
-
-        def answer(turn: int) -> int:
-            return client.post(here, json={"turn": turn, "reply": {"best": 1}}).status_code
-
-        assert [answer(turn) for turn in (1, 2, 3)] == [200] * 3
-        output = server.output.open(encoding="utf-8")  # its folder may be moved
-        found = how(folder / "tradeoff.db")
-        assert [answer(4) for _ in range(3)] == [503] * 3  # and it stays so
-        assert client.post("/api/interviews").status_code == 503
-        assert client.get("/").status_code == 200
-        if sys.platform == "linux" and found.is_file():  # the server still holds the file under its new name
-            refused = processes.run(
-                [
-                    str(TOOL),
-                    "serve",
-                    "dependent",
-                    "--strategy",
-                    "paper",
-                    "--store",
-                    f"sqlite:///{found}",
-                    "--port",
-                    "0",
-                ],
-                cwd=tmp_path,
-            )
-            assert refused.returncode == 4 and "in use" in refused.stderr, refused.stderr
-        if ending == "stop":
-            assert server.stop() == 4
-        else:
-            server.kill()
-        said = output.read()
-        output.close()
-    assert "tradeoff.db" in said and "stop the server, put the file back" in said and "Traceback" not in said
-    assert "Everything is saved" not in said
-    assert kept(found) == 3  # everything acknowledged, and nothing that was not
+    path = tmp_path / "served" / "logs.db"
+    path.parent.mkdir()
+    with open_store(f"sqlite:///{path}") as store:
+        store.create("people", "ann", [HEADER])
+        for after in (1, 2, 3):
+            store.append("people", "ann", [{"event": "answer"}], after=after)
+        place = change(path)
+        for _ in range(3):
+            with pytest.raises(StoreError, match="stop the server, put the file back"):
+                store.append("people", "ann", [{"event": "answer"}], after=4)
+            with pytest.raises(StoreError, match=r"logs\.db"):  # nothing is read from a file that took its place
+                store.read("people", "ann")
+        if sys.platform == "linux" and place.is_file():  # the file is still locked under its new name
+            code = "import sys; from tradeoff.stores import open_store; open_store(sys.argv[1])"
+            second = processes.run([sys.executable, "-c", code, f"sqlite:///{place}"])
+            assert "InUseError" in second.stderr
+        assert stored_answers(place) == 3  # everything acknowledged, and nothing else, before the store is closed
+        assert [record.message for record in caplog.records] == [store.lost]  # said once
+    assert stored_answers(place) == 3
 
 
-def test_a_moved_file_is_noticed_without_any_answer(tmp_path: Path) -> None:
-    """Within a second or so, so that a kill soon after loses nothing."""
+def test_a_server_whose_file_is_moved_refuses_answers_and_says_so_when_it_ends(tmp_path: Path) -> None:
     with Server(tmp_path, "serve", "dependent", "--strategy", "paper") as server, server.client() as client:
         token = client.post("/api/interviews").json()["id"]
-        assert client.post(f"/api/interviews/{token}/answers", json={"turn": 1, "reply": "equal"}).status_code == 200
-        found = moved(tmp_path / "tradeoff.db")
-        processes.until(lambda: "moved or deleted" in server.output.read_text(encoding="utf-8"))
-        server.kill()
-    assert kept(found) == 1
+        here = f"/api/interviews/{token}/answers"
+        assert client.post(here, json={"turn": 1, "reply": "equal"}).status_code == 200
+        moved(tmp_path / "tradeoff.db")
+        assert client.post(here, json={"turn": 2, "reply": "equal"}).status_code == 503
+        assert client.post("/api/interviews").status_code == 503
+        assert client.get("/").status_code == 200
+        assert server.stop() == 4
+        output = server.output.read_text(encoding="utf-8")
+    assert "tradeoff.db was moved" in output and "Traceback" not in output and "Everything is saved" not in output
 
 
-def test_a_file_that_is_moved_just_before_the_server_is_killed_has_all_that_was_acknowledged(tmp_path: Path) -> None:
-    """Nothing had the time to notice, and the write-ahead log stays behind."""
-    (tmp_path / "served").mkdir()
-    with holder(f"sqlite:///{tmp_path / 'served' / 'logs.db'}", tmp_path) as append:
-        for answers in range(1, 6):
+def test_the_file_alone_has_everything_acknowledged(tmp_path: Path) -> None:
+    """A kill after the file was moved, or after its write-ahead log was deleted, loses nothing."""
+    path = tmp_path / "logs.db"
+    with holder(f"sqlite:///{path}", tmp_path) as append:
+        for answers in range(1, 7):
             append()
-            # What a kill leaves at a moved file is the file without what is beside it.
-            shutil.copy(tmp_path / "served" / "logs.db", tmp_path / f"moved-{answers}.db")
-    for answers in range(1, 6):
-        with open_store(f"sqlite:///{tmp_path / f'moved-{answers}.db'}", write=False) as store:
-            assert len(store.read("people", "ann")) == 1 + answers
+            shutil.copy(path, tmp_path / f"moved-{answers}.db")
+            if answers == 3:
+                path.with_name("logs.db-wal").unlink()
+    for answers in range(1, 7):
+        assert stored_answers(tmp_path / f"moved-{answers}.db") == answers
 
 
 def test_a_new_database_is_not_begun_beside_the_log_of_one_that_was_moved(tmp_path: Path) -> None:

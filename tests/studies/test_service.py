@@ -242,7 +242,7 @@ def test_a_store_that_cannot_be_read_is_an_error_and_the_session_goes_on_later()
 # --- requests and processes at the same time -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("address", ["memory:", "sqlite:///{}/a.db", "folder:{}"])
+@pytest.mark.parametrize("address", ["memory:", "sqlite:///{}/a.db"])
 def test_of_several_answers_to_one_turn_one_counts(address: str, tmp_path: Path) -> None:
     async def run(store: Store) -> None:
         people = new_service(store)
@@ -261,7 +261,13 @@ def test_of_several_answers_to_one_turn_one_counts(address: str, tmp_path: Path)
         asyncio.run(run(store))
 
 
-def test_two_services_on_one_store_never_both_take_a_turn(tmp_path: Path) -> None:
+class SharedStore(InMemoryStore):
+    """A store that several processes write to."""
+
+    shared = True  # type: ignore[assignment]
+
+
+def test_two_services_on_one_store_never_both_take_a_turn() -> None:
     async def run(store: Store) -> None:
         one = new_service(store)
         two = service_of(one.study, store)
@@ -275,21 +281,15 @@ def test_two_services_on_one_store_never_both_take_a_turn(tmp_path: Path) -> Non
             last = [event for event in store.read("tasting", token) if event["event"] == "answer"][-1]
             assert last.get("best", last.get("reply")) == (reply.word or reply.best)
 
-    with open_store(f"folder:{tmp_path}") as store:
-        asyncio.run(run(store))
+    asyncio.run(run(SharedStore()))
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_log_that_another_process_extended_is_caught_up_with(shared: bool) -> None:
     """A shared store is looked at before every request; in any other, a write that is too late finds out."""
 
-    class Store(InMemoryStore):
-        pass
-
-    Store.shared = shared  # type: ignore[misc, assignment]
-
     async def run() -> None:
-        store = Store()
+        store = SharedStore() if shared else InMemoryStore()
         one = new_service(store, checks=False)
         two = service_of(one.study, store)
         token = await one.begin()

@@ -14,7 +14,7 @@ from tradeoff.studies import Study
 from tradeoff.studies.sharing import FORMAT, _folder, share, share_name, shared_name, shared_token
 
 
-@pytest.mark.parametrize("address", ["memory:", "sqlite:///{}/a.db", "folder:{}"])
+@pytest.mark.parametrize("address", ["memory:", "sqlite:///{}/a.db"])
 def test_a_share_leads_to_one_result_until_it_is_stopped(address: str, tmp_path: Path) -> None:
     with open_store(address.format(tmp_path)) as store:
         people = new_service(store)

@@ -20,7 +20,6 @@ from tests import nginx, postgresql, processes
 from tests.processes import until
 from tests.web.servers import TOOL, Server, turn_of
 from tradeoff.stores import open_store
-from tradeoff.studies import Study
 
 STUDY = "walks"
 REPLIES: list[Any] = [{"best": 1}, {"best": 2}, "equal", "skip"]
@@ -213,21 +212,6 @@ def test_nginx_logs_no_link(pair: Pair) -> None:
     }
     assert " 200 " in logs["study.log"] and " 502 " in logs["study.log"]
     assert not [name for name, text in logs.items() if token in text or "/i/" in text or "/api/" in text]
-
-
-def test_two_servers_share_any_store_that_several_processes_can_write_to(tmp_path: Path) -> None:
-    """The store decides, not its name."""
-    words = ("serve", "dependent", "--strategy", "paper", "--store", "folder:logs", "--workers", "1")
-    with Server(tmp_path, *words) as one, Server(tmp_path, *words) as two:
-        with one.client() as client:
-            token = client.post("/api/interviews").json()["id"]
-        for turn in range(1, 9):
-            with (one, two)[turn % 2].client() as client:
-                sent = client.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": {"best": 1}})
-            assert sent.status_code == 200, sent.text
-    with open_store(f"folder:{tmp_path / 'logs'}", write=False) as store:
-        (name,) = Study.names(store)
-        assert actions_of(store.read(name, token)) == [{"best": 1}] * 8
 
 
 def not_ready(pair: Pair, number: int) -> httpx.Response | None:

@@ -1,4 +1,4 @@
-"""Stores keep logs of events, which survive a crash of the program and of the machine."""
+"""Stores: append-only logs of events that survive a crash of the program and of the machine."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from tradeoff.errors import ArgumentError
 from tradeoff.stores.base import ConflictError, DamagedError, InUseError, Log, MissingError, Store
 from tradeoff.stores.jsonlines import JsonLines
 
-PLUGINS = (
-    "tradeoff.stores"  # the group of entry points; each name is a scheme, each object a callable(address, write=...)
-)
+# The group of entry points; each name is a scheme, each object a callable(address, write=...).
+PLUGINS = "tradeoff.stores"
 
 
 def open_store(address: str, *, write: bool = True) -> Store:
     """Return the store at an address.
 
-    ``sqlite:///FILE`` is a database file for one server, ``postgresql://USER@HOST/DATABASE`` a database for several,
-    ``folder:PATH`` a file of JSON lines per log, and ``memory:`` is lost when the program ends. Installed packages can
-    add schemes of their own. With ``write=False`` the store can only be read, even while a server has it open.
+    ``sqlite:///FILE`` is a database file for one server, ``postgresql://USER@HOST/DATABASE`` a database for several, and
+    ``memory:`` is lost when the program ends. Installed packages can add other schemes. With ``write=False`` the store can
+    only be read, even while a server has it open.
 
     >>> with open_store("memory:") as store:
     ...     store.create("people", "ann", [{"event": "header"}])
@@ -32,9 +31,10 @@ def open_store(address: str, *, write: bool = True) -> Store:
 
             return InMemoryStore()
         case "folder":
-            from tradeoff.stores.folder import FolderStore
-
-            return FolderStore(rest)
+            raise ArgumentError(
+                f"folder: stores are no longer supported; copy the logs into a database with: "
+                f"tradeoff study import-folder {rest or 'PATH'} --store sqlite:///FILE"
+            )
         case "sqlite" | "postgresql" | "postgresql+psycopg":
             from tradeoff.stores.sql import SqlStore
 
@@ -44,8 +44,8 @@ def open_store(address: str, *, write: bool = True) -> Store:
         return store
     others = sorted({plugin.name for plugin in entry_points(group=PLUGINS)})
     raise ArgumentError(
-        f"there is no store {address.rpartition('@')[2]!r:.200}; use sqlite:///FILE, postgresql://USER@HOST/DATABASE, "
-        f"folder:PATH or memory:{''.join(f', {name}:' for name in others)}"
+        f"there is no store {address.rpartition('@')[2]!r:.200}; use sqlite:///FILE, postgresql://USER@HOST/DATABASE "
+        f"or memory:{''.join(f', {name}:' for name in others)}"
     )
 
 

@@ -15,7 +15,7 @@ def backup(address: str, target: Path, progress: Callable[[int, int], None] = la
     The copy has everything acknowledged before it began, and is checked. ``progress`` is called with the pages copied so
     far and their total. For other stores, the error names a better tool.
     """
-    kind, _, rest = address.partition(":")
+    kind = address.partition(":")[0]
     match kind:
         case "sqlite":
             from tradeoff.stores.sql import SqlStore
@@ -28,10 +28,6 @@ def backup(address: str, target: Path, progress: Callable[[int, int], None] = la
         case "postgresql" | "postgresql+psycopg":
             raise ArgumentError(
                 f"PostgreSQL makes its own backups, even while it is in use: pg_dump --format=custom --file={target} DATABASE"
-            )
-        case "folder":
-            raise ArgumentError(
-                f"a folder of logs can be copied while it is in use, because lines are only added: cp -a {rest} {target}"
             )
         case _:
             raise ArgumentError(f"only sqlite:///FILE can be backed up, not {kind}:")

@@ -47,7 +47,7 @@ MAX_BATCH = 256  # writes in one transaction
 ROWS = 500  # events in one statement
 CONNECTIONS = 10  # at most, the writer's included
 POLL = 0.5  # how often, in seconds, a waiting caller checks that the writer thread is alive
-IDLE = 1.0  # seconds without a write after which the writer tidies up
+IDLE = 1.0  # seconds without a write after which the rest of SQLite's write-ahead log is copied into its file
 MAX_ENDS = 20_000  # logs whose end is cached
 
 NOT_SAVED = "the answer was not saved"
@@ -88,7 +88,7 @@ class SqlStore(Store):
         self._ends: Ends = {}
         self._unfolded = False  # whether SQLite's write-ahead log holds anything that its file does not
         self._file: SqliteFile | None = None
-        self._lost = ""
+        self._lost, self._reported = "", False
         self._anchor: sqlite3.Connection | None = None
         self._engine: Engine | None = None
         try:
@@ -108,8 +108,6 @@ class SqlStore(Store):
                     self._anchor = connect(self._file.real)
                     self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if write:
-                if self._file is not None:
-                    self._file.watch()
                 self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
                 self._writer = threading.Thread(target=self._run_writer, name="tradeoff store", daemon=True)
                 self._writer.start()
@@ -261,22 +259,25 @@ class SqlStore(Store):
                 pass
             if batch:
                 connection = self._write_batch(batch, connection)
-            elif not ends:
-                self._tidy()
+            elif self._unfolded:
+                self._fold()
         if connection is not None:
             connection.close()
-        self._tidy()  # SQLite does not checkpoint a file that was moved
+        if self._unfolded:
+            self._fold()  # SQLite does not do this for a file that was moved
 
-    def _tidy(self) -> None:
-        """Between writes: notice a file that was moved, and finish copying SQLite's write-ahead log into its file."""
+    def _check_file(self) -> None:
+        """Raise a StoreError if the file of an SQLite database is no longer at its path."""
         if self._file is None or self._anchor is None:
             return
         try:
             self._file.check()
-            if self._unfolded:
-                self._fold()
         except StoreError:
-            self._file.rescue(self._anchor)
+            if not self._reported:
+                self._reported = True
+                self._file.rescue(self._anchor)
+                log.error("%s", self._file.lost)
+            raise
 
     def _fold(self) -> None:
         """Copy SQLite's write-ahead log into its file, except what a reader has yet to see there."""
@@ -295,8 +296,7 @@ class SqlStore(Store):
             connection = None  # the database was restarted since the last write
         try:
             with _store_errors(self.url, NOT_SAVED):
-                if self._file is not None:
-                    self._file.check()  # before a new connection could open a different file
+                self._check_file()  # before a new connection could open a different file
                 if connection is None:
                     assert self._engine is not None
                     connection = self._engine.execution_options(writing=True).connect()
@@ -304,8 +304,7 @@ class SqlStore(Store):
                     unknown = {write.key for write in batch if write.after is not None} - self._ends.keys()
                     known = self._ends | _find_ends(connection, unknown)
                     refused = _write_all(connection, batch, known)
-                    if self._file is not None:
-                        self._file.check()
+                    self._check_file()
             if not self.shared:  # there is no other writer, so the ends stay valid
                 self._ends = known if len(known) < MAX_ENDS else {}
             if self._anchor is not None:
@@ -318,8 +317,6 @@ class SqlStore(Store):
                 with contextlib.suppress(Exception):
                     connection.invalidate()
                     connection.close()
-            if self._file is not None and self._file.lost:
-                self._tidy()
             return None
         for i, write in enumerate(batch):
             if i in refused:

@@ -1,21 +1,16 @@
 """The file of an SQLite database: allow one writer at a time, notice if the file is moved, check it and copy it.
 
-The writer locks one byte of the file itself, far beyond its end, so that a second writer is refused whatever name it uses:
-a symbolic or hard link, a mount, the new name of a moved file. The lock belongs to an open file description (Linux), and
-SQLite's own locks are on other bytes, so they do not interfere. On other systems only ``FILE.lock`` guards the file; it is
-taken everywhere, because earlier versions of tradeoff use it.
+The writer locks ``FILE.lock``, and on Linux also one byte of the database file, far beyond its end: so a second writer is
+refused whatever name it uses (a symbolic or hard link, a mount, the new name of a moved file).
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sqlite3
 import struct
 import sys
-import threading
-from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,37 +24,24 @@ TIMEOUT = 10  # seconds to wait for another program that is writing to the datab
 LOCKED_BYTE = 1 << 62  # no file is that long, and SQLite's locks are at 1 << 30
 PAGES = 2_048  # copied between two reports of progress
 
-log = logging.getLogger("tradeoff.stores")
-
-Inode = tuple[int, int]
-
-# Closing any descriptor of a file drops every POSIX lock that this process has on it, including those of SQLite. So a
-# descriptor is closed only when no store of this process uses the file any more.
-_users: Counter[Inode] = Counter()
-_unused: defaultdict[Inode, list[int]] = defaultdict(list)
-_mutex = threading.Lock()
-
 
 class SqliteFile:
     """The file of an open SQLite database; with ``write`` no other process or store can write to it."""
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        self.path = path
-        self.real = path.resolve()  # SQLite keeps its write-ahead log beside the file, not beside a link to it
+        self.path = path.absolute()
+        self.real = path.resolve()  # SQLite writes its write-ahead log beside the file, not beside a link to it
         self.lost = ""  # why writing is no longer allowed, if so
-        self._rescued = False
-        self._descriptor: int | None = None
-        self._lock_file: int | None = None
-        self._inode: Inode | None = None
-        self._watched: dict[Path, Inode] = {}
+        self._locks: list[int] = []
         try:
             self._check_folder(write)
             if write:
-                self._lock_file = lock_file(self.real.with_name(f"{self.real.name}.lock"), self._in_use())
-                self._open_and_lock()
-            else:
-                self._use(_inode(self.real.stat()))
-            check_database(self.path)
+                taken = f"{path} is in use by another server or program"
+                self._locks.append(lock_file(self.real.with_name(f"{self.real.name}.lock"), taken))
+                self._locks.append(_open_private(self.real))
+                _lock_byte(self._locks[-1], taken)
+            check_database(path)
+            self._opened = self.path.stat()
         except BaseException:
             self.close()
             raise
@@ -72,111 +54,67 @@ class SqliteFile:
             raise StoreError(
                 f"there is no folder {str(self.path.parent)!r} for the database {self.path.name}; create it first"
             )
-        log = _beside(self.real, "wal")
+        log = self.real.with_name(f"{self.real.name}-wal")
         if _size(log) and not _size(self.real):
             raise StoreError(
                 f"{log} holds answers of a database that is no longer beside it: {self.path} was moved or deleted while it "
                 "was in use; bring it back under its old name and start again, or move that file away"
             )
 
-    def _in_use(self) -> str:
-        return f"{self.path} is in use by another server or program"
-
-    def _open_and_lock(self) -> None:
-        """Open the file (a new one is private) and lock it."""
-        try:
-            self._descriptor = os.open(self.real, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-        except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror}; name a writable file") from None
-        self._use(_inode(os.fstat(self._descriptor)))
-        try:
-            _set_lock(self._descriptor, taken=True)
-        except BlockingIOError:
-            raise InUseError(f"{self._in_use()}, perhaps under another name; end that one first") from None
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be locked: {error.strerror}; use a local disk") from None
-
-    def _use(self, inode: Inode) -> None:
-        self._inode = inode
-        with _mutex:
-            _users[inode] += 1
-
-    # --- watching -----------------------------------------------------------------------------------------------------
-
-    def watch(self) -> None:
-        """Remember the file and the two files that SQLite keeps beside it; call this with a connection open."""
-        for path in (self.path.absolute(), _beside(self.real, "wal"), _beside(self.real, "shm")):
-            with contextlib.suppress(FileNotFoundError):  # not every file system supports a write-ahead log
-                self._watched[path] = _inode(path.stat())
-
     def check(self) -> None:
-        """Raise a StoreError if one of the files is no longer at its path, and on every call after that."""
-        for path, opened in self._watched.items():
-            try:
-                found = _inode(path.stat())
-            except OSError:
-                found = None
-            if found != opened and not self.lost:
-                self.lost = (
-                    f"{path} was {'replaced' if found else 'moved or deleted'} while the server was using it, so nothing "
-                    "more is saved; stop the server, put the file back and start again"
-                )
+        """Raise a StoreError if the file is no longer at its path, and on every call after that."""
+        try:
+            replaced = not os.path.samestat(self.path.stat(), self._opened)
+            change = "replaced" if replaced else ""
+        except OSError:
+            change = "moved or deleted"
+        if change and not self.lost:
+            self.lost = (
+                f"{self.path} was {change} while the server was using it, so nothing more is saved; stop the server, put the "
+                "file back and start again"
+            )
         if self.lost:
             raise StoreError(f"the answer was not saved: {self.lost}")
 
     def rescue(self, connection: sqlite3.Connection) -> None:
-        """Save what was committed before the file was lost; ``connection`` was opened before that."""
-        if self._rescued:
+        """Copy the database to a new file if its own was deleted; ``connection`` was opened before that."""
+        if os.fstat(self._locks[-1]).st_nlink:
             return
+        target = self.real.with_name(f"{self.real.name}.rescued-{datetime.now(UTC):%Y%m%dT%H%M%S}")
         try:
-            # Copy the write-ahead log into the file, wherever that is now.
-            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if busy:  # a reader needs the log; the next call tries again
-                return
-            where = "the database file"
-            if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
-                target = self.real.with_name(f"{self.real.name}.rescued-{datetime.now(UTC):%Y%m%dT%H%M%S}")
-                copy_database(connection, target)
-                where = f"the copy {target}, because the database file is deleted"
-            self.lost += f"; everything acknowledged before is in {where}"
-        except (sqlite3.Error, OSError, StoreError, ArgumentError) as error:
-            self.lost += f"; what was acknowledged before could not be copied to the database file: {error}"
-        self._rescued = True
-        log.error("%s", self.lost)
+            copy_database(connection, target)
+            self.lost += f"; everything acknowledged before is in {target}"
+        except (ArgumentError, StoreError) as error:
+            self.lost += f"; what was acknowledged before could not be copied: {error}"
 
     def close(self) -> None:
         """Release the file; call this after all connections are closed."""
-        with _mutex:
-            if self._inode is not None:
-                _users[self._inode] -= 1
-                if self._descriptor is not None:
-                    _set_lock(self._descriptor, taken=False)
-                    _unused[self._inode].append(self._descriptor)
-                if not _users[self._inode]:
-                    for descriptor in _unused.pop(self._inode, []):
-                        os.close(descriptor)
-                    del _users[self._inode]
-        self._inode = self._descriptor = None
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
+        # Closing a descriptor of a file also drops SQLite's own locks on it in this process.
+        while self._locks:
+            os.close(self._locks.pop())
 
 
-def _set_lock(descriptor: int, *, taken: bool) -> None:
-    """Lock or unlock the file for this descriptor only; raise a BlockingIOError if another one has it locked."""
-    if sys.platform == "linux":
-        import fcntl
-
-        kind = fcntl.F_WRLCK if taken else fcntl.F_UNLCK
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, LOCKED_BYTE, 1, 0))
-
-
-def _inode(found: os.stat_result) -> Inode:
-    return found.st_dev, found.st_ino
+def _open_private(path: Path) -> int:
+    """Return a descriptor of a file, which is created with access for its owner only."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}; name a writable file") from None
 
 
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f"{path.name}-{what}")
+def _lock_byte(descriptor: int, taken: str) -> None:
+    """Lock the file until the descriptor is closed; raise an InUseError if another one has it locked."""
+    if sys.platform != "linux":  # only Linux has locks of open file descriptions
+        return
+    import fcntl
+
+    try:
+        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
+    except BlockingIOError:
+        raise InUseError(f"{taken}, perhaps under another name; end that one first") from None
+    except OSError as error:
+        raise StoreError(f"the database cannot be locked: {error.strerror}; use a local disk") from None
 
 
 def _size(path: Path) -> int:

@@ -322,6 +322,19 @@ def backup(file: Path, store: str) -> None:
 
 
 @study.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@store_option
+def import_folder(folder: Path, store: str) -> None:
+    """Copy the studies of a store folder:FOLDER, as versions up to 0.3 could write it, into a database."""
+    from tradeoff.stores import open_store
+    from tradeoff.stores.folder import import_folder as copy
+
+    with open_store(store) as opened:
+        copied = copy(folder, opened)
+    click.echo(f"copied: {copied:,} logs")
+
+
+@study.command()
 @click.argument("name")
 @store_option
 @names_program
