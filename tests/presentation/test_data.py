@@ -41,10 +41,10 @@ def test_questions_and_recommendations_are_as_the_api_says(name: str, kind: str)
     for _ in range(2):
         shown, question = interview.next(), interview.ask()
         assert shown is not None and question is not None
-        valid("Question", shown_data(problem, shown))
+        valid("QuestionData", shown_data(problem, shown))
         interview.tell(person(question))
     found = interview_data(problem, interview)
-    valid("Recommendation", found["recommendation"])
+    valid("RecommendationData", found["recommendation"])
     for told, answer in zip(found["answers"], interview.answers, strict=True):
         assert [option["gains"] for option in told["options"]] == answer.asked.values.tolist()
         assert told["reply"] == reply_data(answer.reply)
@@ -60,7 +60,7 @@ def test_solve_and_explain_speak_of_the_same_option(name: str) -> None:
         solution_data(problem, weights, best),
         explanation_data(problem, weights, best, problem.show(best)),
     )
-    valid("Option", explained["option"])
+    valid("OptionData", explained["option"])
     assert solved["option"] == {key: explained["option"][key] for key in ("gains", "average")}
     assert solved["weights"] == explained["weights"] and solved["score"] == pytest.approx(float(weights @ best.value))
     assert {"item", "plan", "solution"} & set(solved)
@@ -74,6 +74,6 @@ def test_what_is_unknown_or_infinite_is_null() -> None:
     weights = np.full(len(problem.objectives), 0.2)
     (best,) = problem.best([weights])
     found = recommendation_data(problem, Recommendation(best, weights, 0, "", regret_bound=np.inf), False, [])
-    valid("Recommendation", found)
+    valid("RecommendationData", found)
     assert found["regret_bound"] is found["likely_regret"] is found["importance"] is None
     assert found["certainty"] == []

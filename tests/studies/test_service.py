@@ -101,7 +101,7 @@ def test_nothing_is_acknowledged_while_it_is_being_written(act: str) -> None:
         calls = {
             "answer": lambda: people.answer(token, 2, says(SECOND)),
             "undo": lambda: people.undo(token, turn=2),
-            "state": lambda: people.state(token, "price > aroma"),
+            "state": lambda: people.add_statement(token, "price > aroma"),
             "begin": lambda: people.begin(),
         }
         acting = asyncio.ensure_future(calls[act]())
@@ -167,7 +167,7 @@ def test_what_could_not_be_written_did_not_happen() -> None:
         for act in (
             lambda: people.answer(token, 2, says(SECOND)),
             lambda: people.undo(token),
-            lambda: people.state(token, "price > aroma"),
+            lambda: people.add_statement(token, "price > aroma"),
             lambda: people.begin(),
         ):
             with pytest.raises(StoreError, match="full"):
@@ -399,7 +399,7 @@ def test_the_serving_process_runs_no_strategy(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(TurnError):
             await people.answer(token, found.turn, says(FIRST))  # nothing is asked in this turn
         await people.undo(token, 2)
-        await people.state(token, "price > aroma")
+        await people.add_statement(token, "price > aroma")
         await people.question(token)
 
     asyncio.run(run())
@@ -551,9 +551,9 @@ def test_a_whole_interview_with_checks_undo_and_statements(questions: str) -> No
             if prompt.check == "dominated" and not undone:
                 await people.undo(token)  # the check
                 await people.undo(token, 2)
-                await people.state(token, "price >= 1%")
+                await people.add_statement(token, "price >= 1%")
                 with pytest.raises(TurnError):
-                    await people.state(token, "aroma >= 1%", position.turn)
+                    await people.add_statement(token, "aroma >= 1%", position.turn)
                 with pytest.raises(TurnError):
                     await people.undo(token, turn=position.turn)
                 undone = True
@@ -573,11 +573,11 @@ def test_statements_are_limited_in_number() -> None:
         people = new_service(strategy="careful", settings={"questions": "pairs"}, checks=False)
         token = await people.begin()
         for text in distinct(MOST_STATEMENTS):
-            await people.state(token, text)
+            await people.add_statement(token, text)
         before = len(kinds(people.store, token))
         with pytest.raises(ArgumentError, match="at most 30 statements"):
-            await people.state(token, "aroma > crema")
-        await people.state(token, distinct(1)[0])  # it stands already
+            await people.add_statement(token, "aroma > crema")
+        await people.add_statement(token, distinct(1)[0])  # it stands already
         assert len(kinds(people.store, token)) == before
 
     asyncio.run(run())

@@ -25,7 +25,7 @@ def valid(name: str, data: Any) -> None:
 def begun(client: httpx.Client) -> tuple[str, dict[str, Any]]:
     done = client.post("/api/interviews")
     assert done.status_code == 201
-    valid("Begun", done.json())
+    valid("BegunData", done.json())
     return f"/api/interviews/{done.json()['id']}", done.json()
 
 
@@ -38,6 +38,7 @@ def test_a_whole_interview_asks_what_the_library_asks(coffee: Server) -> None:
             question = interview.ask()
             assert question is not None
             assert state["question"]["asks"] == "best" and state["at_most"] == interview.at_most
+            assert [o["name"] for o in state["objectives"]] == [o.name for o in COFFEE.objectives]
             gains = [option["gains"] for option in state["question"]["options"]]
             places = [gains.index(option.value.tolist()) for option in question.options]
             assert sorted(places) == [0, 1]  # the same options, in an order of this participant's own
@@ -47,22 +48,22 @@ def test_a_whole_interview_asks_what_the_library_asks(coffee: Server) -> None:
             done = client.post(f"{here}/answers", json=sent)
             assert done.status_code == 200
             state = done.json()
-            valid("State", state)
+            valid("StateData", state)
         found = client.get(f"{here}/recommendation").json()
-        valid("Recommendation", found)
+        valid("RecommendationData", found)
         assert interview.finished and found["complete"]
         assert found["option"]["gains"] == interview.recommendation.option.value.tolist()
         assert list(found["weights"].values()) == interview.recommendation.weights.tolist()
         ranked = client.get(f"{here}/ranking").json()
-        valid("Ranking", ranked)
+        valid("RankingData", ranked)
         assert ranked["ranking"][0]["gains"] == found["option"]["gains"] and ranked["drawn"] == 4_000
         for name in (COFFEE.names[0], ranked["ranking"][1]["name"], "1"):
             told = client.get(f"{here}/why-not", params={"name": name})
-            valid("WhyNot", told.json())
+            valid("WhyNotData", told.json())
         for name, status in (("", 422), ("x" * 300, 422), ("no such coffee", 404)):
             refused = client.get(f"{here}/why-not", params={"name": name})
             assert refused.status_code == status
-            valid("Error", refused.json())
+            valid("ErrorData", refused.json())
 
 
 def test_undo_and_skip_and_looking_on_the_way(coffee: Server) -> None:
@@ -78,7 +79,7 @@ def test_undo_and_skip_and_looking_on_the_way(coffee: Server) -> None:
         by_number = client.post(f"{here}/undo", json={"number": 2}).json()
         assert by_number["answered"] == 1
         found = client.get(f"{here}/recommendation").json()
-        valid("Recommendation", found)
+        valid("RecommendationData", found)
         assert not found["finished"] and not found["complete"]
 
 
@@ -114,7 +115,7 @@ def test_what_makes_no_sense_is_refused_in_words(coffee: Server, path: str, sent
         here, before = begun(client)
         done = client.post(f"{here}/{path}", json=sent)
         assert done.status_code == status
-        valid("Error", done.json())
+        valid("ErrorData", done.json())
         assert client.get(f"{here}/question").json()["turn"] == before["turn"]
 
 
@@ -152,7 +153,7 @@ def test_an_answer_that_cannot_be_stored_is_said_and_can_be_sent_again() -> None
     for path, sent in (("answers", {"turn": 1, "reply": "equal"}), ("statements", {"text": "price > aroma"})):
         done = client.post(f"{here}/{path}", json=sent)
         assert done.status_code == 503 and "retry-after" in done.headers and "may not" in done.json()["error"]
-        valid("Error", done.json())
+        valid("ErrorData", done.json())
     store.full = False
     assert client.post(f"{here}/answers", json={"turn": 1, "reply": "equal"}).json()["answered"] == 1
 

@@ -54,7 +54,7 @@ def test_time_counts_from_start(begin: str, monkeypatch: pytest.MonkeyPatch) -> 
     for _ in range(2):  # sent again
         assert client.post(begin.format(token)).status_code in (200, 303)
     assert 'name="turn"' in client.get(page).text
-    valid("State", client.get(f"/api/interviews/{token}/question").json())
+    valid("StateData", client.get(f"/api/interviews/{token}/question").json())
     now += timedelta(seconds=7)
     client.post(f"{page}/answer", data={"turn": "1", "best": "1"})
     logs = service.store.logs("tasting")

@@ -79,7 +79,7 @@ def test_every_post_of_the_api_counts_once_whichever_server_gets_it_again(server
 
     state = twice("/api/interviews", {}, 201, **{"Idempotency-Key": KEY})
     assert len(servers.store.names("tasting")) == 1
-    valid("Begun", state)
+    valid("BegunData", state)
     here = f"/api/interviews/{state['id']}"
     state = twice(f"{here}/answers", {"turn": state["turn"], "reply": {"best": 1}}, 409)
     state = twice(f"{here}/answers", {"turn": state["turn"], "reply": "skip"}, 409)
@@ -147,7 +147,7 @@ def test_the_api_refuses_more_statements_in_words() -> None:
 
     async def state() -> None:
         for text in distinct(MOST_STATEMENTS):
-            await service.state(token, text)
+            await service.add_statement(token, text)
 
     asyncio.run(state())
     for text, status in (("aroma > crema", 409), (distinct(1)[0], 200)):

@@ -54,7 +54,8 @@ def option_data(problem: Presentable, option: Option, lottery: Lottery | None = 
     """Return an option with some of the ways it can go, the largest weight first, and how its outcomes are spread."""
     shown = heaviest_first(lottery or problem.show(option))
     return {
-        "name": plan_name(problem, option) if name is None else name,
+        **named_data(problem, option),
+        **({} if name is None else {"name": name}),
         **value_data(problem, option),
         "stories": stories_data(shown, problem.wording),
         "risk": risk_data(shown),
@@ -240,22 +241,27 @@ def explanation_data(problem: Presentable, weights: Vector, best: Option, lotter
 
 def problem_data(problem: Presentable) -> Data:
     """Return a problem's objectives with the best and worst that can be expected of each, in units."""
-    told, problem = notes(problem), problem.original
-    return sizes(problem) | {
-        "about": problem.about,
-        "objectives": [
-            {
-                "name": o.name,
-                "unit": o.unit,
-                "goal": o.goal,
-                "description": o.description,
-                "best": float(problem.ideal[j]),
-                "worst": float(problem.nadir[j]),
-                "reference": float(problem.origin[j]),
-                "matters": bool(problem.matters[j]),
-            }
-            for j, o in enumerate(problem.objectives)
-        ],
-        "reference": problem.reference_name,
-        "notes": told,
+    return sizes(problem.original) | {
+        "about": problem.original.about,
+        "objectives": objectives_data(problem),
+        "reference": problem.original.reference_name,
+        "notes": notes(problem),
     }
+
+
+def objectives_data(problem: Presentable) -> list[Data]:
+    """Return the objectives that people read, with their attainable range."""
+    problem = problem.original
+    return [
+        {
+            "name": o.name,
+            "unit": o.unit,
+            "goal": o.goal,
+            "description": o.description,
+            "best": float(problem.ideal[j]),
+            "worst": float(problem.nadir[j]),
+            "reference": float(problem.origin[j]),
+            "matters": bool(problem.matters[j]),
+        }
+        for j, o in enumerate(problem.objectives)
+    ]

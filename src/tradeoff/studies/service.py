@@ -206,7 +206,7 @@ class StudyService:
             _current(live).undo(number, turn=turn)
             await self._append(live)
 
-    async def state(self, token: str, text: str, turn: int | None = None) -> None:
+    async def add_statement(self, token: str, text: str, turn: int | None = None) -> None:
         """Record a statement; durable when this returns."""
         async with self._session(token) as live:
             _current(live).know(text, turn=turn)

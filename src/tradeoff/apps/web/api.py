@@ -4,66 +4,40 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tradeoff.apps.web import jobs
-from tradeoff.apps.web.decision import LONGEST
-from tradeoff.apps.web.openapi import document
+from tradeoff.apps.web.openapi import (
+    LONGEST_NAME,
+    AnswerBody,
+    BestWorst,
+    JsonObject,
+    NoBody,
+    StatementBody,
+    UndoBody,
+    document,
+)
 from tradeoff.apps.web.pages import about_question, only_headers, service_of, visitor
 from tradeoff.errors import ArgumentError
 from tradeoff.evidence import check_reply
 from tradeoff.log import Asked
 from tradeoff.model import Reply
+from tradeoff.presentation.data import finite, objectives_data
 from tradeoff.studies import TurnError
 from tradeoff.studies.compute import Job
 
 KEY = re.compile(r"[A-Za-z0-9_-]{22,128}")  # as long as a token, since a key gives access to the interview it began
 
-Whole = Annotated[int, Meta(ge=1, le=10**9)]
-Body = TypeVar("Body", bound="_Body")
+NOT_BEGUN = "this interview has not begun; send a POST to .../begin when the participant begins"
 
-
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    """A JSON object that is sent."""
-
-
-class Empty(_Body):
-    """Nothing is said."""
-
-
-class BestWorst(_Body):
-    """The numbers of the best and the worst option, counted from 1."""
-
-    best: Whole
-    worst: Whole | None = None
-
-
-class AnswerBody(_Body):
-    """The reply to the question of a turn."""
-
-    turn: Whole
-    reply: Literal["equal", "skip"] | BestWorst
-
-
-class StatementBody(_Body):
-    """Something said without being asked."""
-
-    text: str
-    turn: Whole | None = None
-
-
-class UndoBody(_Body):
-    """Which answer is undone."""
-
-    turn: Whole | None = None
-    number: Whole | None = None
+Body = TypeVar("Body", bound=JsonObject)
 
 
 async def begin(request: Request) -> Response:
@@ -71,7 +45,7 @@ async def begin(request: Request) -> Response:
     service = service_of(request)
     if not service.study.open:
         raise HTTPException(403, "this study is open only to those who were given a link")
-    await _body(request, Empty)
+    await _body(request, NoBody)
     key = request.headers.get("idempotency-key")
     if key is not None and not KEY.fullmatch(key := key.strip('"')):
         raise HTTPException(
@@ -83,7 +57,7 @@ async def begin(request: Request) -> Response:
 
 async def begin_invited(request: Request) -> Response:
     """Begin an interview that was made as a link to hand out; sent again, it changes nothing."""
-    await _body(request, Empty)
+    await _body(request, NoBody)
     return await _next_question(request)
 
 
@@ -106,7 +80,7 @@ def _reply(shown: Asked, body: AnswerBody) -> Reply:
     sent = body.reply
     try:
         if isinstance(sent, BestWorst):
-            reply = Reply(sent.best - 1, None if sent.worst is None else sent.worst - 1)
+            reply = Reply(sent.best - 1, None if sent.worst is UNSET else sent.worst - 1)
         else:
             reply = Reply(word=sent)
         return check_reply(reply, len(shown.options), shown.asks)
@@ -120,13 +94,14 @@ def _reply(shown: Asked, body: AnswerBody) -> Reply:
 async def statements(request: Request) -> Response:
     """Record what a participant says without being asked, and send the question that follows."""
     body, service, token = await _body(request, StatementBody), service_of(request), request.path_params["id"]
+    turn = body.turn or None
     try:
         try:
-            await service.state(token, body.text, body.turn)
+            await service.add_statement(token, body.text, turn)
         except TurnError:  # another process wrote first; a statement without a turn belongs to no question
-            if body.turn is not None:
+            if turn is not None:
                 raise
-            await service.state(token, body.text)
+            await service.add_statement(token, body.text)
     except ArgumentError as error:  # a valid request, but this interview cannot use it
         raise HTTPException(409, str(error)) from None
     return await _next_question(request)
@@ -135,10 +110,10 @@ async def statements(request: Request) -> Response:
 async def undo(request: Request) -> Response:
     """Undo the last answer, or one by its number, and send the question that follows."""
     body = await _body(request, UndoBody)
-    if body.turn is None and body.number is None:  # so that a request that is sent again undoes nothing else
+    if body.turn is UNSET and body.number is UNSET:  # so that a request that is sent again undoes nothing else
         raise HTTPException(422, "give the turn of the current question, the number of an answer, or both")
     try:
-        await service_of(request).undo(request.path_params["id"], body.number, body.turn)
+        await service_of(request).undo(request.path_params["id"], body.number or None, body.turn or None)
     except ArgumentError as error:  # a valid request, but there is no such answer now
         raise HTTPException(409, str(error)) from None
     return await _next_question(request)
@@ -157,9 +132,9 @@ async def ranking(request: Request) -> Response:
 async def why_not(request: Request) -> Response:
     """Send why something is not what is recommended."""
     name = request.query_params.get("name", "")
-    if not 0 < len(name) <= LONGEST:
+    if not 0 < len(name) <= LONGEST_NAME:
         raise HTTPException(
-            422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST} characters"
+            422, f"name must be the name of an item or a place of the ranking, 1 to {LONGEST_NAME} characters"
         )
     try:
         return JSONResponse(await _result(request, jobs.current_why_not, name))
@@ -176,7 +151,7 @@ async def _result(request: Request, job: Job, *arguments: Any) -> Any:
     service, token = service_of(request), request.path_params["id"]
     found = await service.result(token, job, *arguments, caller=visitor(request))
     if found is None:
-        raise TurnError("this interview has not begun; send a POST to .../begin, once the participant wants to")
+        raise TurnError(NOT_BEGUN)
     return found
 
 
@@ -187,15 +162,20 @@ async def _next_question(request: Request, *, begin: bool = True) -> Response:
 
 async def _state(request: Request, token: str, *, begin: bool = True) -> dict[str, Any]:
     """Return the state of an interview: the question to be answered, or that there is none."""
-    position = await service_of(request).question(token, visitor(request), begin=begin)
+    service = service_of(request)
+    position = await service.question(token, visitor(request), begin=begin)
     if not position.begun:
-        raise TurnError("this interview has not begun; send a POST to .../begin, once the participant wants to")
+        raise TurnError(NOT_BEGUN)
     view, prompt = position.view, position.prompt
+    assert view is not None
     return {
         "finished": prompt is None,
         "turn": position.turn,
         "answered": position.answered,
-        "at_most": None if view is None else view.at_most,
+        "at_most": view.at_most,
+        "expected_left": finite(view.recommendation.expected_left) if prompt is not None else 0,
+        "title": service.study.texts.get("title") or service.problem.title,
+        "objectives": objectives_data(service.problem),
         "question": None if prompt is None else await about_question(request, jobs.question_data, position),
     }
 

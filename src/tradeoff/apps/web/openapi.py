@@ -1,360 +1,375 @@
-"""The description of the JSON API, in the OpenAPI format."""
+"""The JSON objects of the API, and the OpenAPI document that msgspec makes from them.
+
+Requests are checked against these types (``api.py``). Responses come from ``presentation.data``; tests check that they agree.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from tradeoff.model import ASKS
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
 from tradeoff.studies.session import MOST_STATEMENTS
 
-WORD_REPLIES = ("equal", "skip")
-
-Schema = dict[str, Any]
-
-NUMBER: Schema = {"type": "number"}
-TEXT: Schema = {"type": "string"}
-WHOLE: Schema = {"type": "integer", "minimum": 0}
-POSITIVE: Schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
-FLAG: Schema = {"type": "boolean"}
-SHARE: Schema = {"type": ["number", "null"]}
+VERSION = "2"  # of the API
+LONGEST_NAME = 200  # characters of a name that is asked about
 
 
-def _object(properties: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties if required is None else required),
-        "additionalProperties": False,
-    }
+def note(description: str) -> Meta:
+    """Return the annotation that describes a field in the document."""
+    return Meta(description=description)
 
 
-def _list(of: Schema) -> Schema:
-    return {"type": "array", "items": of}
+Whole = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1, le=10**9)]
+Share = Annotated[float | None, note("A share of the best possible gain, or null where none can be stated.")]
+Labels = Annotated[dict[str, str], note("Columns of the table that are shown but not weighed, by name.")]
+Numbers = Annotated[list[Whole], note("Numbers of answers.")]
 
 
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
+class JsonObject(msgspec.Struct, forbid_unknown_fields=True):
+    """A JSON object with exactly these fields."""
 
 
-STATE = {
-    "finished": FLAG,
-    "turn": {**POSITIVE, "description": "Names the question; an answer to it gives the same number."},
-    "answered": {**WHOLE, "description": "How many answers can be undone."},
-    "at_most": {"type": ["integer", "null"], "description": "The most questions still to come, this one included."},
-    "question": {"oneOf": [{"type": "null"}, _ref("Question")]},
-}
+# --- requests --------------------------------------------------------------------------------------------------------
 
-NAMED = {
-    "gains": _list(NUMBER),
-    "average": _list(_ref("Amount")),
-    "name": {**TEXT, "description": "What the item or plan is called."},
-    "index": {"type": ["integer", "null"], "description": "The item's place in its catalogue."},
-    "labels": {"type": "object", "additionalProperties": TEXT},
-}
 
-AGAINST = {
-    "loss": {**NUMBER, "description": "The part of the best possible gain that it loses on average over what fits."},
-    "wins": {**_list(TEXT), "description": "In what it is better than what is recommended."},
-    "loses": {**_list(TEXT), "description": "In what it is worse."},
-}
-INTERVALS: Schema = {"type": ["object", "null"], "additionalProperties": _list(NUMBER)}
-SHARE_WORDS = "The share of all weights that fit the trusted answers, each counted the same, for which it is the best."
+class NoBody(JsonObject):
+    """Nothing is sent."""
 
-RISK = {
-    "oneOf": [{"type": "null"}, _ref("Risk")],
-    "description": "How the outcomes are really spread; null where nothing is left to chance.",
-}
 
-SCHEMAS: dict[str, Schema] = {
-    "Amount": _object({"objective": TEXT, "amount": NUMBER, "unit": TEXT, "goal": {"enum": ["max", "min"]}}),
-    "Story": _object(
-        {
-            "share": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 1.000001,
-                "description": "The story's weight in the average; not how often it happens, which is ``probability``.",
-            },
-            "count": {**WHOLE, "description": "The share as a count out of ``of``; the counts of all stories add up."},
-            "of": WHOLE,
-            "probability": {**NUMBER, "description": "How likely exactly this story is."},
-            "words": {**_list(TEXT), "description": "The story as people read it, step by step."},
-            "states": _list(TEXT),
-            "actions": _list(TEXT),
-            "outcome": _list(_ref("Amount")),
-        }
-    ),
-    "Spread": _object(
-        {
-            "objective": TEXT,
-            "unit": TEXT,
-            "goal": {"enum": ["max", "min"]},
-            "words": {**TEXT, "description": "What happens how often, and the best and the worst, in a sentence."},
-            "quantiles": {
-                "type": "object",
-                "additionalProperties": NUMBER,
-                "description": "By share: the amount that is not exceeded with this probability.",
-            },
-            "dots": {**_list(NUMBER), "description": "20 amounts, each of which stands for 1 time in 20."},
-            "range": {
-                "type": ["array", "null"],
-                "items": NUMBER,
-                "description": "The least and the greatest amount that can happen; null where only runs were seen.",
-            },
-        }
-    ),
-    "Risk": _object(
-        {
-            "rollouts": {
-                "type": ["integer", "null"],
-                "description": "How many simulated runs this was estimated from; null where it is exact.",
-            },
-            "error": {
-                **NUMBER,
-                "description": "A chance is off by more than this at most 1 time in 20; 0 where it is exact.",
-            },
-            "basis": {**TEXT, "description": "The same in a sentence."},
-            "objectives": _list(_ref("Spread")),
-        }
-    ),
-    "Guide": _object(
-        {
-            "name": {**TEXT, "description": "What the plan is called."},
-            "lead": TEXT,
-            "rules": {
-                **_list(_object({"when": TEXT, "do": TEXT})),
-                "description": "What to do when, the likeliest first; an empty ``when`` is whenever there is a choice.",
-            },
-            "covered": {**TEXT, "description": "How much the rules cover, as a sentence; empty where it is all."},
-        }
-    ),
-    "Named": _object(NAMED),
-    "Option": _object(
-        {
-            "name": {**TEXT, "description": "What it is called; different for the two sides of a question."},
-            "gains": _list(NUMBER),
-            "average": _list(_ref("Amount")),
-            "stories": _list(_ref("Story")),
-            "risk": RISK,
-        }
-    ),
-    "Recommended": _object({**NAMED, "stories": _list(_ref("Story")), "risk": RISK}),
-    "Question": _object(
-        {
-            "asks": {"enum": list(ASKS), "description": "Which is best, or which is best and which is worst."},
-            "options": {
-                **_list(_ref("Option")),
-                "minItems": 2,
-                "description": "In the order in which to show them, from 1.",
-            },
-        }
-    ),
-    "State": _object(STATE),
-    "Begun": _object({"id": TEXT, **STATE}),
-    "Answer": _object({"turn": POSITIVE, "reply": {"oneOf": [{"enum": list(WORD_REPLIES)}, _ref("BestWorst")]}}),
-    "BestWorst": _object(
-        {
-            "best": {**POSITIVE, "description": "The number of the best option, counted from 1."},
-            "worst": {**POSITIVE, "description": "The number of the worst one, where the question asks for it."},
-        },
-        required=("best",),
-    ),
-    "Statement": _object(
-        {
-            "text": {
-                **TEXT,
-                "description": 'Such as "price > speed", "price 20% to 40%" or "Alto > Brio". A statement that stands '
-                f"already is not recorded again; at most {MOST_STATEMENTS} can stand.",
-            },
-            "turn": {**POSITIVE, "description": "If given, nothing is recorded when another question is asked by now."},
-        },
-        required=("text",),
-    ),
-    "Undo": {
-        **_object(
-            {
-                "turn": {
-                    **POSITIVE,
-                    "description": "If given, nothing is undone when another question is asked by now.",
-                },
-                "number": {**POSITIVE, "description": "Which answer; the last one if it is left out."},
-            },
-            required=(),
+class BestWorst(JsonObject):
+    """The numbers of the best and, where the question asks for it, the worst option, counted from 1 as shown."""
+
+    best: Annotated[Positive, note("The number of the best option.")]
+    worst: Annotated[Positive | UnsetType, note("The number of the worst option.")] = UNSET
+
+
+class AnswerBody(JsonObject):
+    """A reply to the current question."""
+
+    turn: Annotated[Positive, note("The turn of the question that is answered.")]
+    reply: Annotated[
+        Literal["equal", "skip"] | BestWorst,
+        Meta(description="About equal, skip, or the best option.", examples=[{"best": 1}, "equal"]),
+    ]
+
+
+class StatementBody(JsonObject):
+    """A statement about the participant's priorities."""
+
+    text: Annotated[
+        str,
+        Meta(
+            description=f"A statement that stands already is not recorded again; at most {MOST_STATEMENTS} can stand.",
+            examples=["price > speed", "price 20% to 40%", "Alto > Brio"],
         ),
-        "minProperties": 1,
-    },
-    "Recommendation": _object(
-        {
-            "finished": FLAG,
-            "complete": FLAG,
-            "questions": WHOLE,
-            "reason": TEXT,
-            "option": _ref("Recommended"),
-            "guide": {
-                "oneOf": [{"type": "null"}, _ref("Guide")],
-                "description": "How to follow the plan; null for an item, which is simply taken.",
-            },
-            "runner_up": {"oneOf": [{"type": "null"}, _ref("Named")], "description": "Another good choice."},
-            "model_choice": {
-                "oneOf": [{"type": "null"}, _ref("Named")],
-                "description": "What the other answers favour, where the respondent preferred the recommended option to it.",
-            },
-            "contested_by": {
-                "oneOf": [{"type": "null"}, _ref("Named")],
-                "description": "What the respondent chose over the recommended option, and did not confirm.",
-            },
-            "weights": {"type": "object", "additionalProperties": NUMBER},
-            "importance": {
-                **INTERVALS,
-                "description": "The smallest and largest importance of each objective, as it is stated: very likely for "
-                "careful, right if the answers are for certified; null where no priorities fit.",
-            },
-            "importance_if_right": {
-                **INTERVALS,
-                "description": "The smallest and largest importance that fits all trusted answers, if these are right.",
-            },
-            "regret_bound": SHARE,
-            "robust_bound": SHARE,
-            "likely_regret": SHARE,
-            "likely_worst": SHARE,
-            "fits": {"type": "boolean", "description": "Whether one set of priorities explains the answers."},
-            "target": SHARE,
-            "expected_left": {**SHARE, "description": "About how many questions are still to come, this one included."},
-            "certainty": {**_list(TEXT), "description": "How good the recommendation is, in sentences."},
-            "unidentified": {
-                **_list(TEXT),
-                "description": "Objectives whose interval is wide, while nothing in it makes another plan better by more than "
-                "the target, or which no plan changes.",
-            },
-            "doubtful": _list(WHOLE),
-            "unexplained": _list(WHOLE),
-            "conflicts": _list(WHOLE),
-            "notes": {**_list(TEXT), "description": "What is worth knowing: columns not weighed, options left out."},
-        }
-    ),
-    "Place": _object(
-        {**NAMED, "place": {**WHOLE, "minimum": 1}, **AGAINST, "share": {**NUMBER, "description": SHARE_WORDS}}
-    ),
-    "Ranking": _object(
-        {
-            "ranking": {**_list(_ref("Place")), "description": "The best few; the first is what is recommended."},
-            "considered": {**WHOLE, "description": "How many options were compared."},
-            "drawn": {
-                "type": ["integer", "null"],
-                "description": "How many weight vectors the shares were counted over; null where they are exact.",
-            },
-            "error": {**NUMBER, "description": "How far off a share may be, 19 times in 20."},
-            "order": TEXT,
-            "basis": {**TEXT, "description": "What the shares are shares of, in sentences."},
-        }
-    ),
-    "WhyNot": _object(
-        {
-            **NAMED,
-            **AGAINST,
-            "verdict": {"enum": ["recommended", "same", "dominated", "never", "ruled out", "possible", "unknown"]},
-            "beaten_by": {**_list(TEXT), "description": "What beats it, or what together does whatever the weights."},
-            "weights": {
-                "type": ["object", "null"],
-                "additionalProperties": NUMBER,
-                "description": "Weights for which it is the best, as near as can be to the estimate.",
-            },
-            "answers": {**_list(WHOLE), "description": "The numbers of the answers that together rule it out."},
-            "sentences": {**_list(TEXT), "description": "The same as people read it."},
-        }
-    ),
-    "Error": _object({"error": TEXT}),
-}
+    ]
+    turn: Annotated[Positive | UnsetType, note("Record nothing unless this is the current turn.")] = UNSET
 
-WORDS = {
-    400: "The body is not JSON, or the server does not answer to this name.",
-    403: "Not allowed: by invitation only, or sent by another site.",
-    404: "There is no such interview, or nothing of that name.",
+
+class UndoBody(JsonObject):
+    """The answer to undo: the last one, or one by its number."""
+
+    turn: Annotated[Positive | UnsetType, note("Undo nothing unless this is the current turn.")] = UNSET
+    number: Annotated[Positive | UnsetType, note("The number of the answer; default: the last.")] = UNSET
+
+
+# --- responses -------------------------------------------------------------------------------------------------------
+
+
+class AmountData(JsonObject):
+    """An amount of one objective."""
+
+    objective: Annotated[str, note("The name of the objective.")]
+    amount: Annotated[float, note("In its unit.")]
+    unit: str
+    goal: Annotated[Literal["max", "min"], note("Whether more or less is better.")]
+
+
+class ObjectiveData(JsonObject):
+    """Something that options differ in."""
+
+    name: str
+    unit: str
+    goal: Annotated[Literal["max", "min"], note("Whether more or less is better.")]
+    description: str
+    best: Annotated[float, note("The best attainable amount.")]
+    worst: Annotated[float, note("The worst attainable amount.")]
+    reference: Annotated[float, note("The amount with a gain of 0.")]
+    matters: Annotated[bool, note("Whether any option can change it.")]
+
+
+class StoryData(JsonObject):
+    """One way in which a plan can turn out."""
+
+    share: Annotated[
+        float,
+        Meta(gt=0, le=1.000001, description="Its weight in the average; not how often it happens (``probability``)."),
+    ]
+    count: Annotated[Whole, note("The share as a count out of ``of``; the counts of all stories add up.")]
+    of: Whole
+    probability: Annotated[float, note("How likely exactly this story is.")]
+    words: Annotated[list[str], note("The story in words, step by step.")]
+    states: list[str]
+    actions: list[str]
+    outcome: list[AmountData]
+
+
+class SpreadData(JsonObject):
+    """The distribution of one objective."""
+
+    objective: str
+    unit: str
+    goal: Literal["max", "min"]
+    words: Annotated[str, note("What happens how often, and the best and the worst, in a sentence.")]
+    quantiles: Annotated[dict[str, float], note("By probability: the amount that is not exceeded with it.")]
+    dots: Annotated[list[float], note("20 amounts, each of which stands for 1 time in 20.")]
+    range: Annotated[list[float] | None, note("The least and greatest possible amount; null if only runs were seen.")]
+
+
+class RiskData(JsonObject):
+    """The distribution of a plan's outcomes."""
+
+    rollouts: Annotated[int | None, note("Simulated runs this was estimated from; null if it is exact.")]
+    error: Annotated[float, note("A probability is off by more than this at most 1 time in 20.")]
+    basis: Annotated[str, note("The same in a sentence.")]
+    objectives: list[SpreadData]
+
+
+class NamedData(JsonObject):
+    """An option: what it is called, and what it amounts to."""
+
+    gains: Annotated[list[float], note("By objective: 0 is the reference, 1 the best attainable.")]
+    average: Annotated[list[AmountData], note("The expected amounts.")]
+    name: str
+    index: Annotated[int | None, note("The item's place in its table; null for a plan.")]
+    labels: Labels
+
+
+class OptionData(NamedData):
+    """An option with some of the ways it can turn out, the largest share first."""
+
+    stories: list[StoryData]
+    risk: Annotated[RiskData | None, note("null where nothing is left to chance.")]
+
+
+class QuestionData(JsonObject):
+    """A question."""
+
+    asks: Annotated[Literal["best", "best-worst"], note("Which is best, or which is best and which worst.")]
+    options: Annotated[list[OptionData], Meta(min_length=2, description="In the order in which to show them, from 1.")]
+
+
+class StateData(JsonObject):
+    """Where an interview stands."""
+
+    finished: bool
+    turn: Annotated[Positive, note("Names the question; an answer to it gives the same number.")]
+    answered: Annotated[Whole, note("How many answers can be undone.")]
+    at_most: Annotated[int | None, note("The most questions still to come, including this one.")]
+    expected_left: Annotated[float | None, note("About how many questions are still to come.")]
+    title: Annotated[str, note("What the interview is about.")]
+    objectives: Annotated[list[ObjectiveData], note("What the options differ in.")]
+    question: Annotated[QuestionData | None, note("null when the interview is finished.")]
+
+
+class BegunData(StateData):
+    """A new interview."""
+
+    id: Annotated[str, note("A secret that gives access to the interview, also as /i/{id}.")]
+
+
+class RuleData(JsonObject):
+    """What to do in a situation."""
+
+    when: Annotated[str, note("Empty: whenever there is a choice.")]
+    do: str
+
+
+class GuideData(JsonObject):
+    """How to follow a plan."""
+
+    name: str
+    lead: Annotated[str, note("The plan in a few words.")]
+    rules: Annotated[list[RuleData], note("The likeliest first.")]
+    covered: Annotated[str, note("How much the rules cover, as a sentence; empty where it is all.")]
+
+
+Intervals = Annotated[
+    dict[str, list[float | None]] | None, note("The smallest and largest value by objective; or null.")
+]
+
+
+class RecommendationData(JsonObject):
+    """What is recommended now, and how sure that is."""
+
+    finished: bool
+    complete: Annotated[bool, note("Whether the target was reached.")]
+    questions: Whole
+    reason: Annotated[str, note("Why the interview ended, or why it goes on.")]
+    option: OptionData
+    guide: Annotated[GuideData | None, note("How to follow the plan; null for an item.")]
+    runner_up: Annotated[NamedData | None, note("Another good choice.")]
+    model_choice: Annotated[
+        NamedData | None, note("What the other answers favour, if the participant preferred ``option`` to it.")
+    ]
+    contested_by: Annotated[NamedData | None, note("What the participant chose over ``option``, and did not confirm.")]
+    weights: Annotated[dict[str, float], note("The estimated importance by objective; they sum to 1.")]
+    importance: Annotated[
+        Intervals, note("Importance by objective: very likely for careful, if answers are right for certified.")
+    ]
+    importance_if_right: Annotated[Intervals, note("Importance that fits all trusted answers exactly.")]
+    regret_bound: Share
+    robust_bound: Share
+    likely_regret: Share
+    likely_worst: Share
+    fits: Annotated[bool, note("Whether one set of priorities explains the answers.")]
+    target: Share
+    expected_left: Annotated[float | None, note("About how many questions are still to come.")]
+    certainty: Annotated[list[str], note("How sure the recommendation is, in sentences.")]
+    unidentified: Annotated[list[str], note("Objectives whose interval is wide and makes no noticeable difference.")]
+    doubtful: Numbers
+    unexplained: Numbers
+    conflicts: Numbers
+    notes: Annotated[list[str], note("Columns that are not weighed, options that are left out.")]
+
+
+class ComparedData(NamedData):
+    """An option compared with the recommended one."""
+
+    loss: Annotated[float, note("The share of the best possible gain that it loses on average.")]
+    wins: Annotated[list[str], note("In what it is better than the recommended option.")]
+    loses: Annotated[list[str], note("In what it is worse.")]
+
+
+class PlaceData(ComparedData):
+    """A place of the ranking."""
+
+    place: Positive
+    share: Annotated[float, note("The share of all weights that fit the trusted answers for which it is best.")]
+
+
+class RankingData(JsonObject):
+    """The best few options."""
+
+    ranking: Annotated[list[PlaceData], note("The first is the recommended option.")]
+    considered: Annotated[Whole, note("How many options were compared.")]
+    drawn: Annotated[int | None, note("Weight vectors that shares were counted over; null if exact.")]
+    error: Annotated[float, note("A share is off by more than this at most 1 time in 20.")]
+    order: Annotated[str, note("How the places are ordered, in a sentence.")]
+    basis: Annotated[str, note("What the shares are shares of, in sentences.")]
+
+
+class WhyNotData(ComparedData):
+    """Why an option is not recommended."""
+
+    verdict: Literal["recommended", "same", "dominated", "never", "ruled out", "possible", "unknown"]
+    beaten_by: Annotated[list[str], note("Options of which, for any weights, one is better.")]
+    weights: Annotated[dict[str, float] | None, note("The weights nearest to the estimate for which it is the best.")]
+    answers: Annotated[list[Whole], note("The numbers of the answers that together rule it out.")]
+    sentences: Annotated[list[str], note("The same in words.")]
+
+
+class ErrorData(JsonObject):
+    """Why a request was refused."""
+
+    error: Annotated[str, note("A sentence.")]
+
+
+# --- the document ----------------------------------------------------------------------------------------------------
+
+ERRORS = {
+    400: "The body is not JSON, or the host name is unknown.",
+    403: "The study is open by invitation only, or another site sent the request.",
+    404: "There is no such interview or option.",
     408: "The request did not arrive in time.",
-    409: "The question is already answered, or is of another kind, or the interview has not begun or cannot use this.",
+    409: "The question is already answered, the reply does not fit it, or the interview has not begun.",
     413: "The body is too large.",
-    415: "Send JSON.",
+    415: "The content type is not application/json.",
     422: "A field is missing, unknown or wrong.",
     429: "This address has reached a limit; try again after the seconds in Retry-After.",
-    503: "The store failed, or the server is busy or not ready yet; try again after the seconds in Retry-After.",
+    503: "The store failed, or the server is busy; try again after the seconds in Retry-After.",
 }
-KEY: Schema = {
+READ, WRITE = (400, 404, 429, 503), (400, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22,128}$"},
     "description": "Random, such as a UUID. A request that is sent again with the same key begins nothing new.",
 }
-ID: Schema = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+NAME = {
+    "name": "name",
+    "in": "query",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+    "description": "The name of an item, or a place of the ranking.",
+}
+
+Operation = tuple[str, str, str, type[JsonObject], type[JsonObject] | None, tuple[int, ...]]
+INTERVIEW = "/api/interviews/{id}"
+# Method and path, operation id, summary, response, request body, errors.
+OPERATIONS: tuple[Operation, ...] = (
+    ("post /api/interviews", "begin", "Begin an interview", BegunData, None, tuple(s for s in WRITE if s not in (404, 409))),
+    (f"post {INTERVIEW}/begin", "beginInvited", "Begin an interview that was made as a link", StateData, None, WRITE),
+    (f"get {INTERVIEW}/question", "question", "Get the current question", StateData, None, (*READ, 409)),
+    (f"post {INTERVIEW}/answers", "answer", "Answer the current question", StateData, AnswerBody, WRITE),
+    (f"post {INTERVIEW}/statements", "addStatement", "State a priority", StateData, StatementBody, WRITE),
+    (f"post {INTERVIEW}/undo", "undo", "Undo an answer", StateData, UndoBody, WRITE),
+    (f"get {INTERVIEW}/recommendation", "recommendation", "Get the recommendation", RecommendationData, None, (*READ, 409)),
+    (f"get {INTERVIEW}/ranking", "ranking", "Get the best few options", RankingData, None, (*READ, 409)),
+    (f"get {INTERVIEW}/why-not", "whyNot", "Ask why an option is not recommended", WhyNotData, None, (*READ, 409, 422)),
+)  # fmt: skip
 
 
-def _operation(
-    name: str, summary: str, gives: str, *, takes: str | None = None, made: bool = False, errors: tuple[int, ...] = ()
-) -> Schema:
-    success = {"description": summary, "content": {"application/json": {"schema": _ref(gives)}}}
-    responses: dict[str, Schema] = {"201" if made else "200": success}
-    for status in errors:
-        content = {"application/json": {"schema": _ref("Error")}}
-        responses[str(status)] = {"description": WORDS[status], "content": content}
-    operation: Schema = {"operationId": name, "summary": summary, "responses": responses}
-    operation["parameters"] = [KEY if made else ID]
-    if takes is not None:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(takes)}}}
-    return operation
+def _content(kind: type[JsonObject]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
 
 
-def _asking_by_name(read: tuple[int, ...]) -> Schema:
-    found = _operation("whyNot", "Why something is not what is recommended", "WhyNot", errors=(*read, 422))
-    name = {"type": "string", "minLength": 1, "maxLength": 200}
-    words = "The name of an item, or a place of the ranking."
-    found["parameters"] = [ID, {"name": "name", "in": "query", "required": True, "schema": name, "description": words}]
-    return found
+def _operation(operation: Operation) -> dict[str, Any]:
+    path, name, summary, response, body, errors = operation
+    new = response is BegunData
+    responses: dict[str, Any] = {
+        "201" if new else "200": {"description": summary, "content": _content(response)},
+        **{str(status): {"description": ERRORS[status], "content": _content(ErrorData)} for status in errors},
+    }
+    if new:
+        responses["201"]["links"] = {
+            follower: {"operationId": follower, "parameters": {"id": "$response.body#/id"}}
+            for _, follower, *_ in OPERATIONS[1:]
+        }
+    return {
+        "operationId": name,
+        "summary": summary,
+        "tags": ["result" if path.endswith(("recommendation", "ranking", "why-not")) else "interview"],
+        "parameters": [KEY] if new else [ID, NAME] if name == "whyNot" else [ID],
+        **({} if body is None else {"requestBody": {"required": True, "content": _content(body)}}),
+        "responses": responses,
+    }
 
 
 @cache
-def document() -> Schema:
+def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    read, write = (400, 404, 429, 503), (400, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-    begin = _operation(
-        "begin", "Begin an interview", "Begun", made=True, errors=(400, 403, 408, 413, 415, 422, 429, 503)
+    types = {kind for operation in OPERATIONS for kind in operation[3:5]} | {ErrorData}
+    _, schemas = msgspec.json.schema_components(
+        sorted(types - {None}, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
     )
-    followers = ("beginInvited", "question", "answer", "state", "undo", "recommendation", "ranking", "whyNot")
-    begin["responses"]["201"]["links"] = {
-        name: {"operationId": name, "parameters": {"id": "$response.body#/id"}} for name in followers
-    }
+    schemas["UndoBody"]["minProperties"] = 1
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        method, path = operation[0].split(" ")
+        paths[path] = {method: _operation(operation)}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "tradeoff",
-            "version": "2",
-            "description": "Find the plan that is best for one person by asking them a few easy questions.",
+            "version": VERSION,
+            "description": "Find the option that is best for one person by asking a few easy questions.",
         },
-        "paths": {
-            "/api/interviews": {"post": begin},
-            "/api/interviews/{id}/begin": {
-                "post": _operation("beginInvited", "Begin an interview that was made as a link", "State", errors=write)
-            },
-            "/api/interviews/{id}/question": {
-                "get": _operation("question", "The question to be answered now", "State", errors=(*read, 409))
-            },
-            "/api/interviews/{id}/answers": {
-                "post": _operation("answer", "Answer the question", "State", takes="Answer", errors=write)
-            },
-            "/api/interviews/{id}/statements": {
-                "post": _operation(
-                    "state", "Say something without being asked", "State", takes="Statement", errors=write
-                )
-            },
-            "/api/interviews/{id}/undo": {
-                "post": _operation("undo", "Undo an answer", "State", takes="Undo", errors=write)
-            },
-            "/api/interviews/{id}/recommendation": {
-                "get": _operation("recommendation", "What is recommended now", "Recommendation", errors=read)
-            },
-            "/api/interviews/{id}/ranking": {
-                "get": _operation("ranking", "The best few for this person", "Ranking", errors=read)
-            },
-            "/api/interviews/{id}/why-not": {"get": _asking_by_name(read)},
-        },
-        "components": {"schemas": SCHEMAS},
+        "paths": paths,
+        "components": {"schemas": schemas},
     }
