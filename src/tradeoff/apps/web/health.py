@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tradeoff.apps.web.admin import checked
+from tradeoff.apps.web.admin import admin_service
 from tradeoff.apps.web.pages import service_of
 from tradeoff.errors import StoreError
 from tradeoff.studies.compute import resident_memory
@@ -110,7 +110,7 @@ async def healthz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """Return the metrics of this server."""
-    checked(request)
+    admin_service(request)
     counted: Any = request.app.state.metrics
     return Response(generate_latest(counted.registry), media_type=CONTENT_TYPE_LATEST)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.apps.web.jobs import DrawnQuestion, ResultParts
-from tradeoff.apps.web.overview import admin_view
 from tradeoff.apps.web.rendering import environment, render
 from tradeoff.presentation import sentences
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
@@ -18,7 +17,7 @@ from tradeoff.problem import Presentable
 from tradeoff.studies.service import ParticipantState
 
 __all__ = [
-    "Links", "admin_view", "environment", "message_view", "question_view", "render", "result_view", "start_view",
+    "Links", "environment", "message_view", "question_view", "render", "result_view", "start_view",
 ]  # fmt: skip
 
 # The texts of a study that does not have its own.
