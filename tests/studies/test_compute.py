@@ -20,7 +20,7 @@ from tests.studies import jobs
 from tests.studies.jobs import begun
 from tradeoff.errors import ArgumentError, TradeoffError
 from tradeoff.studies import compute as module
-from tradeoff.studies.compute import BusyError, Compute, SlowError, WorkerError, default_workers
+from tradeoff.studies.compute import BusyError, Compute, SlowError, WorkerError, WorkerLostError, default_workers
 
 BOTH = pytest.mark.parametrize("workers", [0, 1])
 
@@ -246,7 +246,7 @@ def test_a_job_that_ends_two_workers_is_given_up_and_the_others_go_on(tmp_path: 
             await compute.get("before", jobs.work, "before")
             bad = asyncio.create_task(compute.get("bad", job, "bad", 2))
             good = asyncio.create_task(compute.get("good", jobs.work, "good"))
-            with pytest.raises(WorkerError, match="two worker processes"):
+            with pytest.raises(WorkerLostError, match="two worker processes"):
                 await bad
             assert (await good)[0] == "good"
             assert await compute.get("bad", job, "bad", 2) == "bad"  # the third time it works

@@ -27,7 +27,7 @@ from tradeoff.studies import compute as compute_module
 from tradeoff.studies import service as module
 from tradeoff.studies.checks import flags
 from tradeoff.studies.compute import BusyError, Compute, SlowError, WorkerError
-from tradeoff.studies.service import Context, StudyService
+from tradeoff.studies.service import Context, StudyService, answers_key
 from tradeoff.studies.session import MOST_STATEMENTS
 
 
@@ -690,3 +690,15 @@ def test_append_later_is_used_so_that_writes_of_many_people_share_a_commit() -> 
         assert store.later == 2
 
     asyncio.run(run())
+
+
+def test_an_observation_and_an_answer_to_the_same_question_have_different_keys() -> None:
+    """A strategy does not read them alike: only an answer to its own question can end an interview."""
+    own = tradeoff.Interview(tradeoff.load("coffee"))
+    other = tradeoff.Interview(tradeoff.load("coffee"))
+    question = own.ask()
+    assert question is not None
+    own.tell(FIRST)
+    other.observe(question, FIRST)
+    assert own.answers[0].question.key == other.answers[0].question.key
+    assert answers_key(own.state) != answers_key(other.state)

@@ -25,6 +25,7 @@ from tradeoff.studies import Study
 PAIRS = ("--questions", "pairs")
 SLOWLY = ("python:slow_problem:problem", *PAIRS, "--workers", "1")
 SLOW = """
+import os
 import time
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Slow:
     def best(self, weights):
         while Path("slow").exists():
             time.sleep(0.05)
+        if Path("dies").exists():
+            os._exit(1)
         return weights / np.linalg.norm(weights)
 
 
@@ -128,6 +131,18 @@ def test_a_job_whose_worker_is_killed_is_repeated(tmp_path: Path) -> None:
         (tmp_path / "slow").unlink()
         waiting.join()
         assert turns == [2]
+
+
+def test_a_job_that_two_workers_die_of_is_said_and_can_be_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "slow_problem.py").write_text(SLOW, encoding="utf-8")
+    with Server(tmp_path, "serve", *SLOWLY) as server, server.client() as client:
+        here = begin(client)
+        assert answer(server, here) == 1
+        (tmp_path / "dies").touch()
+        for page in (client.get(here), client.get(f"/api/interviews/{here.rpartition('/')[2]}/question")):
+            assert page.status_code == 503 and "failed twice" in page.text and page.headers["retry-after"] == "60"
+        (tmp_path / "dies").unlink()
+        assert turn_of(client.get(here).text) == 2
 
 
 def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:

@@ -55,7 +55,11 @@ class SlowError(TradeoffError):
 
 
 class WorkerError(TradeoffError):
-    """A worker process could not compute a result."""
+    """A job raised an error that it should not raise."""
+
+
+class WorkerLostError(TradeoffError):
+    """Two worker processes died or hung, one after the other, at the same job."""
 
 
 def default_workers() -> int:
@@ -256,7 +260,7 @@ class _ProcessWorker:
             raise content
         if self._closed:
             raise BusyError(0)
-        raise WorkerError("two worker processes failed, one after the other, at the same job")
+        raise WorkerLostError("two worker processes died or hung, one after the other, at the same job")
 
     def _connected(self) -> Connection:
         with self._lock:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cachetools import LRUCache
 
 from tradeoff.errors import ArgumentError, StoreError
-from tradeoff.log import ACTIONS, Asked, Event, Header, LogState, Stated
+from tradeoff.log import ACTIONS, Asked, Event, LogState, Stated
 from tradeoff.model import Reply
 from tradeoff.stores import ConflictError, DamagedError, MissingError, Store
 from tradeoff.stores.base import NAME, missing
@@ -74,13 +74,14 @@ def compute_view(context: Context, events: list[Event]) -> View:
     return context.session(events).view()
 
 
-def answers_key(header: Header, state: LogState) -> bytes:
+def answers_key(state: LogState) -> bytes:
     """Return a key that is the same for participants with the same problem, settings and answers."""
+    header = state.header
     parts: list[Any] = [header.format, header.problem, header.strategy, header.settings]
     for given in state.given:
         shown = given.shown
         asked = (shown.differences, shown.outcomes) if isinstance(shown, Stated) else (shown.options, shown.asks)
-        parts.append((asked, given.number, given.check, given.reply, given.undone))
+        parts.append((given.kind, asked, given.number, given.reply, given.undone))
     return hashlib.sha256(repr(parts).encode()).digest()
 
 
@@ -174,7 +175,7 @@ class StudyService:
             return ParticipantState(True, session.turn, session.answered, prompt, view, fingerprint, _near(session))
 
     async def _view(self, session: Session, caller: Hashable) -> View:
-        key = "view", answers_key(session.state.header, session.state)
+        key = "view", answers_key(session.state)
         view: View = await self.compute.get(key, compute_view, session.events, near=_near(session), caller=caller)
         return view
 
@@ -196,7 +197,7 @@ class StudyService:
 
     def _ask_if_cached(self, session: Session) -> None:
         """Ask the next question if it is known, so that it is stored together with the answer."""
-        view = self.compute.cached(("view", answers_key(session.state.header, session.state)))
+        view = self.compute.cached(("view", answers_key(session.state)))
         if view is not None:
             session.ask(view)
 
@@ -230,7 +231,7 @@ class StudyService:
             # Which place an option had is part of what some jobs return.
             key = (
                 job.__name__,
-                answers_key(session.state.header, session.state),
+                answers_key(session.state),
                 session.interview.order_seed,
                 arguments,
             )

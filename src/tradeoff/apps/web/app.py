@@ -9,6 +9,7 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Router
@@ -21,10 +22,12 @@ from tradeoff.apps.web.security import LOOPBACK, Guard
 from tradeoff.errors import ArgumentError, LogError, StoreError
 from tradeoff.stores import DamagedError, MissingError
 from tradeoff.studies import TurnError
-from tradeoff.studies.compute import BusyError, SlowError
+from tradeoff.studies.compute import BusyError, SlowError, WorkerLostError
 from tradeoff.studies.service import StudyService
 
 STATIC = Path(__file__).parent / "static"
+COMPRESSED_FROM = 1_000  # bytes
+COMPRESSION = 4  # of 9; higher levels take longer and save little
 
 log = logging.getLogger("tradeoff.web")
 
@@ -37,7 +40,7 @@ def make_app(
     visitor_header: str | None = None,
     leaving: threading.Event | None = None,
 ) -> ASGIApp:
-    """Return the application for one study: the guard, then the limits, then the routes.
+    """Return the application for one study: the guard, then the limits, the metrics, compression and the routes.
 
     Once ``leaving`` is set, the health page says that the server is shutting down.
     """
@@ -52,16 +55,17 @@ def make_app(
             Mount("/static", StaticFiles(directory=STATIC, packages=[("tradeoff.presentation", "static")])),
         ],
         exception_handlers={
-            MissingError: _missing,
-            TurnError: _over,
+            MissingError: _not_found,
+            TurnError: _conflict,
             BusyError: _busy,
             SlowError: _slow,
-            ArgumentError: _wrong,
+            WorkerLostError: _worker_lost,
+            ArgumentError: _unprocessable,
             DamagedError: _unreadable,
-            StoreError: _not_saved,
+            StoreError: _store_failed,
             LogError: _unreadable,
-            HTTPException: _http,
-            Exception: _broken,
+            HTTPException: _http_error,
+            Exception: _internal_error,
         },
     )
     app.router.redirect_slashes = False
@@ -69,11 +73,13 @@ def make_app(
     app.state.leaving = leaving or threading.Event()
     app.state.store_check = health.StoreCheck(service)
     app.state.overview = admin.Overview(service)
-    app.state.metrics = counted = health.Metrics(app, service)
-    return Guard(Limiter(counted, limits or Limits(), visitor_header, refuse=_refused), hosts)
+    # Compression reveals nothing to other sites (BREACH): only who knows the secret in an address can request its page.
+    compressed = GZipMiddleware(app, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
+    app.state.metrics = metrics = health.Metrics(compressed, service)
+    return Guard(Limiter(metrics, limits or Limits(), visitor_header, refuse=_limit_reached), hosts)
 
 
-def _said(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
+def _error(request: Request, status: int, title: str, sentence: str, **headers: str) -> Response:
     """Return an error as a page for people or as data for programs."""
     if request.url.path.startswith("/api/"):
         return JSONResponse({"error": sentence}, status, headers)
@@ -85,24 +91,24 @@ def _sentence(words: object) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _refused(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
-    return _said(Request(scope), status, "Please wait", _sentence(sentence), **headers)
+def _limit_reached(scope: Scope, status: int, sentence: str, headers: Mapping[str, str]) -> Response:
+    return _error(Request(scope), status, "Please wait", _sentence(sentence), **headers)
 
 
-def _missing(request: Request, error: Exception) -> Response:
+def _not_found(request: Request, error: Exception) -> Response:
     # The same reply for a link that never existed and for one of another study.
-    return _said(request, 404, "Not found", "There is nothing at this address. Check the link you were given.")
+    return _error(request, 404, "Not found", "There is nothing at this address. Check the link you were given.")
 
 
-def _over(request: Request, error: Exception) -> Response:
-    return _said(request, 409, "Already answered", _sentence(error))
+def _conflict(request: Request, error: Exception) -> Response:
+    return _error(request, 409, "Already answered", _sentence(error))
 
 
-def _wrong(request: Request, error: Exception) -> Response:
-    return _said(request, 422, "That did not work", _sentence(error))
+def _unprocessable(request: Request, error: Exception) -> Response:
+    return _error(request, 422, "That did not work", _sentence(error))
 
 
-def _not_saved(request: Request, error: Exception) -> Response:
+def _store_failed(request: Request, error: Exception) -> Response:
     log.error("the store failed: %s", error)
     if getattr(request.state, "saved", False):
         title = "Not ready"
@@ -115,38 +121,47 @@ def _not_saved(request: Request, error: Exception) -> Response:
     else:  # when a database stops answering, nobody knows whether it has stored the last write
         title = "Please try again"
         sentence = "This may not have been saved. Try again in a moment; everything you answered before is safe."
-    return _said(request, 503, title, sentence, **{"retry-after": "5"})
+    return _error(request, 503, title, sentence, **{"retry-after": "5"})
 
 
 def _busy(request: Request, error: Exception) -> Response:
     sentence = "Many people are answering at the moment; try again in a few seconds. Everything you answered is safe."
-    return _said(request, 503, "Busy", sentence, **{"retry-after": "5"})
+    return _error(request, 503, "Busy", sentence, **{"retry-after": "5"})
 
 
 def _slow(request: Request, error: Exception) -> Response:
     sentence = "This takes longer than usual. Try again in a moment; everything you answered before is safe."
-    return _said(request, 503, "Not ready yet", sentence, **{"retry-after": "5"})
+    return _error(request, 503, "Not ready yet", sentence, **{"retry-after": "5"})
+
+
+def _worker_lost(request: Request, error: Exception) -> Response:
+    log.error("%s", error)
+    sentence = (
+        "The server cannot compute this at the moment: it failed twice. Try again in a minute, and tell the person who sent "
+        "you the link if it fails again. Everything you answered is safe."
+    )
+    return _error(request, 503, "Not ready", sentence, **{"retry-after": "60"})
 
 
 def _unreadable(request: Request, error: Exception) -> Response:
     log.error("an interview cannot be continued: %s", error)
     sentence = "These answers cannot be read. Please tell the person who sent you the link."
-    return _said(request, 500, "This cannot be continued", sentence)
+    return _error(request, 500, "This cannot be continued", sentence)
 
 
-def _http(request: Request, error: Exception) -> Response:
+def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return _missing(request, error)
+        return _not_found(request, error)
     headers = dict(error.headers or {})
     detail = "this address does not accept that method" if error.status_code == 405 else str(error.detail)
-    return _said(request, error.status_code, "That did not work", _sentence(detail), **headers)
+    return _error(request, error.status_code, "That did not work", _sentence(detail), **headers)
 
 
-def _broken(request: Request, error: Exception) -> Response:
+def _internal_error(request: Request, error: Exception) -> Response:
     route = getattr(request.scope.get("route"), "path", "an unknown route")  # the route: the address holds a secret
     log.error("an internal error at %s", route, exc_info=error)
-    return _said(request, 500, "Something went wrong", "This is our mistake. Everything you answered before is safe.")
+    return _error(request, 500, "Something went wrong", "This is our mistake. Everything you answered before is safe.")
 
 
 __all__ = ["make_app"]

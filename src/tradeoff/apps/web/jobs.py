@@ -115,7 +115,7 @@ def result_parts(context: Context, events: list[Event], query: tuple[tuple[str, 
     if query:
         body = _result_body(session, dict(query))
     else:
-        key = answers_key(session.state.header, session.state)
+        key = answers_key(session.state)
         body = _bodies.get(problem, key, lambda: _result_body(session, {}))
     answers = lines_of(problem, session.interview)
     conflicts = sum(line.conflict for line in answers)
