@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
-from tradeoff.representation.compression import compress
+from tradeoff.mdp.stories.compress import compress
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -42,8 +42,8 @@ from tradeoff import Interview, LinearRespondent, examples, load
 from tradeoff.covering import better_coverages, cover
 from tradeoff.model import Matrix
 from tradeoff.problem import ScaledProblem
-from tradeoff.problems.card import Card
 from tradeoff.problems.coverage import Coverage
+from tradeoff_cuda.card import Card
 
 WEIGHTS, QUICK_WEIGHTS = 100_000, 10_000
 EXACT = 1e-6  # a tolerance that leaves out no plan that anybody could notice

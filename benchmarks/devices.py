@@ -29,12 +29,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tradeoff.kernels import bellman
-from tradeoff.problems.card import Card, absent
-from tradeoff.problems.compiled import CompiledSolver, layer_arrays
-from tradeoff.problems.dynamics import Dynamics
-from tradeoff.problems.layer import Layer
-from tradeoff.problems.solver import Weights
+from tradeoff.mdp.compiled import CompiledSolver, layer_arrays
+from tradeoff.mdp.dynamics import Dynamics
+from tradeoff.mdp.kernels import bellman
+from tradeoff.mdp.layer import Layer
+from tradeoff.mdp.solver import Weights
+from tradeoff_cuda.card import Card, absent
 
 HORIZON, ROUNDS = 50, 2
 Array = np.ndarray[Any, Any]
@@ -176,7 +176,7 @@ def on_card(layer: Layer, weights: Array) -> Callable[[], Array]:
     """Return the product's backward sweeps on the card; the policies stay there, as they do in an interview."""
     import cupy
 
-    from tradeoff.kernels import cuda
+    from tradeoff_cuda import kernels as cuda
 
     there, rows = cuda.card_layer(*layer_arrays(layer)), cupy.asarray(weights)
     policy = cupy.empty((HORIZON, len(layer.state_ptr) - 1, len(weights)), cupy.uint8)

@@ -27,8 +27,8 @@ from rich.progress import Progress
 from scipy import sparse
 
 from tradeoff import MDP
+from tradeoff.mdp.stories import represent
 from tradeoff.model import Plan
-from tradeoff.representation import represent
 
 ACTIONS, BRANCHES = 4, 4
 

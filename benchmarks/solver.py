@@ -46,8 +46,8 @@ from solver_peers import (
     storm_peer,
 )
 
-from tradeoff.kernels import bellman
-from tradeoff.kernels.vector import at, broadcast, fma, gather_fma, prefetch, store
+from tradeoff.mdp.kernels import bellman
+from tradeoff.mdp.kernels.vector import at, broadcast, fma, gather_fma, prefetch, store
 
 OBJECTIVES = 4
 BATCH = 16

@@ -16,7 +16,7 @@ Run = Callable[[], Array]  # does the work and returns the values at the first s
 
 
 class Layer(NamedTuple):
-    """One step of a decision process, as `tradeoff.kernels.bellman` takes it."""
+    """One step of a decision process, as `tradeoff.mdp.kernels.bellman` takes it."""
 
     state_ptr: Array
     choice_ptr: Array

@@ -25,16 +25,16 @@ def measure(name: str, solver: str, respondents: int) -> None:
     import numpy as np
 
     import tradeoff
-    from tradeoff.problems.mdp import MDP
+    from tradeoff.mdp.model import MDP
 
     problem = tradeoff.load(name)
     if isinstance(problem, MDP) and solver != "default":
         if solver == "numpy":
-            from tradeoff.problems.textbook import TextbookSolver
+            from tradeoff.mdp.textbook import TextbookSolver
 
             problem = problem.replace(solver=TextbookSolver())
         else:
-            from tradeoff.problems.compiled import CompiledSolver
+            from tradeoff.mdp.compiled import CompiledSolver
 
             problem = problem.replace(solver=CompiledSolver(threads=1))
     to_second, count, begin = 0.0, 0, 0.0
@@ -63,7 +63,7 @@ def main() -> None:
         measure(name, solver, options.respondents)
         return
     import tradeoff
-    from tradeoff.problems.mdp import MDP
+    from tradeoff.mdp.model import MDP
 
     print(f"{'problem':12} {'solver':9} {'to the second question':>23} {'per question':>13}  numba")
     for name in tradeoff.examples():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import nginx, postgresql, processes
-from tradeoff.problems.card import absent
+from tradeoff_cuda.card import absent
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

@@ -501,7 +501,8 @@ def _warm_up(call: list[str], folder: Path) -> None:
 def prepare() -> None:
     """Import what the commands need once, so that children find it there."""
     from tradeoff.apps.cli import ask, main, pages  # noqa: F401
-    from tradeoff.problems import catalogue, mdp, pointset  # noqa: F401
+    from tradeoff.mdp import model  # noqa: F401
+    from tradeoff.problems import catalogue, pointset  # noqa: F401
 
 
 def main() -> None:

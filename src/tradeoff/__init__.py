@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     )
     from tradeoff.evidence import Answer
     from tradeoff.interview import Interview
+    from tradeoff.mdp.model import MDP
+    from tradeoff.mdp.rollouts import Rollouts
+    from tradeoff.mdp.stories import compress, represent
     from tradeoff.model import (
         NOTHING,
         Item,
@@ -46,17 +49,14 @@ if TYPE_CHECKING:
     from tradeoff.problem import Problem, dilute
     from tradeoff.problems.catalogue import Catalogue
     from tradeoff.problems.coverage import Coverage
-    from tradeoff.problems.mdp import MDP
     from tradeoff.problems.pointset import PointSet
-    from tradeoff.problems.rollouts import Rollouts
-    from tradeoff.representation import compress, represent
     from tradeoff.simulation.respondents import LinearRespondent
     from tradeoff.sources import examples, load, save
     from tradeoff.strategies.prior import learn_prior
 
 # Each public name and the module it lives in. They are imported when first used: `tradeoff --help` needs none of them.
 _HOME = {
-    "MDP": "problems.mdp",
+    "MDP": "mdp.model",
     "NOTHING": "model",
     "Option": "model",
     "Answer": "evidence",
@@ -80,14 +80,14 @@ _HOME = {
     "Recommendation": "model",
     "Reference": "model",
     "Reply": "model",
-    "Rollouts": "problems.rollouts",
+    "Rollouts": "mdp.rollouts",
     "StochasticPolicy": "model",
     "StoreError": "errors",
     "TooLargeError": "errors",
     "TradeoffError": "errors",
     "Trajectory": "model",
     "UndecidedError": "errors",
-    "compress": "representation",
+    "compress": "mdp.stories",
     "cover": "covering",
     "dilute": "problem",
     "examples": "sources",
@@ -95,7 +95,7 @@ _HOME = {
     "learn_prior": "strategies.prior",
     "load": "sources",
     "ranking": "decisions",
-    "represent": "representation",
+    "represent": "mdp.stories",
     "save": "sources",
     "what_if": "decisions",
     "why_not": "decisions",

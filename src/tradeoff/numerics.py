@@ -6,6 +6,10 @@ import numpy as np
 
 from tradeoff.model import Matrix, Vector
 
+# The rewards of a step are added up over this many states at a time, and then those sums: threads, or a graphics card, can
+# add in the same order.
+SUM_STATES = 256
+
 
 def worths(weights: Matrix, gains: Matrix) -> Matrix:
     """Return ``weights @ gains.T``, added up in a fixed order.

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.mdp.inputs import check_model_fits, where_in
+from tradeoff.mdp.layer import Int, build_layer
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Matrix, Objective, Vector
-from tradeoff.problems.building import check_model_fits, where_in
-from tradeoff.problems.layer import Int, build_layer
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import Goals, flag, listed, parse_objectives, real, whole

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
-from tradeoff.problems.mdp import MDP
-from tradeoff.problems.ram import GIB, memory_limit
+from tradeoff.mdp.model import MDP
+from tradeoff.memory import GIB, memory_limit
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.messages import shortened
 from tradeoff.sources.options import library, listed

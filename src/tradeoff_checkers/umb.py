@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.inputs import Numbered
+from tradeoff.mdp.layer import Int
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Vector
-from tradeoff.problems.building import Numbered
-from tradeoff.problems.layer import Int
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_characters
 from tradeoff.sources.messages import shortened
 from tradeoff_checkers.explicit_models import (

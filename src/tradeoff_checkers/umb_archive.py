@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.layer import Int
+from tradeoff.memory import GIB, memory_limit
 from tradeoff.model import Vector
-from tradeoff.problems.layer import Int
-from tradeoff.problems.ram import GIB, memory_limit
 from tradeoff.sources.messages import shortened
 from tradeoff_checkers.explicit_models import REFUSED
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.mdp.layer import Int
+from tradeoff.memory import GIB, memory_limit, resident_memory
 from tradeoff.model import Matrix, Vector
-from tradeoff.problems.layer import Int
-from tradeoff.problems.ram import GIB, memory_limit, resident_memory
 from tradeoff.sources.progress import report
 from tradeoff_gym.branching import BranchingRandom, NotExactError
 from tradeoff_gym.environment_state import (

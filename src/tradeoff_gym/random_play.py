@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ProblemError
-from tradeoff.problems.mdp import MDP
+from tradeoff.mdp.model import MDP
 from tradeoff.sources.limits import seconds_limit
 from tradeoff.sources.progress import report
 from tradeoff_gym.environment_state import frozen

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.problems.building import where_in
-from tradeoff.problems.layer import build_layer
-from tradeoff.problems.mdp import MDP
-from tradeoff.problems.ram import check_fits
+from tradeoff.mdp.inputs import where_in
+from tradeoff.mdp.layer import build_layer
+from tradeoff.mdp.model import MDP
+from tradeoff.memory import check_fits
 from tradeoff.sources.limits import check_length, seconds_limit
 from tradeoff.sources.options import library, real, whole
 from tradeoff_gym.branching import NotExactError

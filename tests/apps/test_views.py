@@ -21,13 +21,13 @@ from tradeoff.apps.web.rendering import evenly
 from tradeoff.evidence import QUESTIONS, Answer
 from tradeoff.interview import Interview
 from tradeoff.log import ShownQuestion
+from tradeoff.mdp.model import MDP
 from tradeoff.model import EQUAL, FIRST, SECOND, SKIP, Objective, Question, Recommendation, Reply
 from tradeoff.presentation.answers import answer_lines
 from tradeoff.presentation.numbers import amounts_together
 from tradeoff.presentation.sentences import contradiction
 from tradeoff.problem import dilute
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
 from tradeoff.simulation.respondents import LinearRespondent
 from tradeoff.studies import Prompt, Session, Study, View
 from tradeoff.studies.service import Context, ParticipantState

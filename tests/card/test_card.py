@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from tests.kernels.test_bellman import Layer, layers, weights_for
+from tests.mdp.test_bellman import Layer, layers, weights_for
 from tradeoff import Interview, LinearRespondent, load
-from tradeoff.kernels import bellman, cuda
-from tradeoff.problems import card
-from tradeoff.problems.card import Card
-from tradeoff.problems.compiled import CompiledSolver
-from tradeoff.problems.device import DEVICE
+from tradeoff.mdp.compiled import CompiledSolver
+from tradeoff.mdp.kernels import bellman
+from tradeoff.mdp.registry import DEVICE
+from tradeoff_cuda import card
+from tradeoff_cuda import kernels as cuda
+from tradeoff_cuda.card import Card
 
 KINDS = (np.uint8, np.uint16, np.uint32)
 counts, steps = st.sampled_from([1, 2, 9, 16, 33]), st.integers(1, 4)

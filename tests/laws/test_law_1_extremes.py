@@ -10,9 +10,9 @@ from numpy.testing import assert_array_equal
 
 from tests.models import random_arrays
 from tradeoff import MDP, Catalogue, LinearRespondent, PointSet
+from tradeoff.mdp import compiled
 from tradeoff.model import OptimalPolicy
 from tradeoff.problem import Problem
-from tradeoff.problems import compiled
 from tradeoff.simulation.respondents import relative_regret
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.test_law_2_show import METHODS, all_trajectories
+from tests.mdp.test_mdp import random_stochastic
 from tests.models import random_arrays
-from tests.problems.test_mdp import random_stochastic
 from tradeoff import MDP, NOTHING, Lottery, Mixture, Objective, Reference, dilute
 from tradeoff.model import Plan
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from tests.mdp.test_mdp import random_stochastic
 from tests.models import Arrays, random_arrays
-from tests.problems.test_mdp import random_stochastic
 from tradeoff import MDP, NOTHING, ArgumentError, Catalogue, Lottery, Mixture, Option, dilute, load, represent
+from tradeoff.mdp.stories import parts_of
 from tradeoff.model import Plan, Policy
-from tradeoff.representation import parts_of
 
 METHODS = ["faithful", "expand", "flow"]
 seeds = st.integers(0, 2**32 - 1)
@@ -193,7 +193,7 @@ def test_values_are_worked_out_again_where_they_do_not_fit() -> None:
 
 
 def test_many_paths_are_compressed_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tradeoff.representation import flow
+    from tradeoff.mdp.stories import flow
 
     rng = np.random.default_rng(2)
     mdp = random_arrays(rng, states=5, actions=3, objectives=2, horizon=6).mdp()

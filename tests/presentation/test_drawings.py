@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff
+from tradeoff.mdp.model import MDP
 from tradeoff.presentation import svg
 from tradeoff.presentation.maps import location_name, map_layout
 from tradeoff.presentation.risk import risks
 from tradeoff.presentation.text import one_line, text_width, wrap
-from tradeoff.problems.mdp import MDP
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [

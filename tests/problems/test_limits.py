@@ -292,7 +292,7 @@ def test_an_optimum_that_is_not_proved_is_an_error(monkeypatch: pytest.MonkeyPat
     mdp, _, _ = random_mdp(1)
     within = mdp.limited(f"a <= {(mdp.nadir[0] + mdp.ideal[0]) / 2}")
     assert within.best([[1, 1, 1]])
-    monkeypatch.setattr("tradeoff.problems.limited_mdp.MOST_ROUNDS", 1)
+    monkeypatch.setattr("tradeoff.mdp.limited.MOST_ROUNDS", 1)
     with pytest.raises(ProblemError, match="could not be proved"):
         within.best([[0.31, 0, -0.5], [0.2, 0.5, 0.1], [-1, 1, 0.1]])
 

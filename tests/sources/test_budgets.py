@@ -18,8 +18,8 @@ import pytest
 import tradeoff
 from tests import processes
 from tests.messages import refused
+from tradeoff import memory as ram
 from tradeoff.errors import ArgumentError, ProblemError, TooLargeError
-from tradeoff.problems import ram
 from tradeoff.sources.files.documents import read_document
 from tradeoff.sources.markup import LONGEST, check_markup
 from tradeoff.sources.progress import reported_to
@@ -111,7 +111,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_limit_of_address_space_counts() -> None:
-    done = python("from tradeoff.problems.ram import memory_limit; print(memory_limit())")
+    done = python("from tradeoff.memory import memory_limit; print(memory_limit())")
     assert 0 < int(done.stdout) < 3 << 30, done.stderr
 
 

@@ -65,7 +65,7 @@ def test_importing_stores_loads_nothing_heavy() -> None:
         "sqlalchemy",
         "alembic",
         "psycopg",
-        "tradeoff.kernels",
+        "tradeoff.mdp.kernels",
         "tradeoff.strategies",
         "tradeoff.problems",
     ]

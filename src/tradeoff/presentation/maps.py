@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.mdp.model import MDP
 from tradeoff.presentation.text import one_line, text_width, wrap
 from tradeoff.problem import Presentable
 from tradeoff.problems.coverage import Coverage
-from tradeoff.problems.mdp import MDP
 
 WIDTH = 360.0  # of the drawing, in its own units; it is scaled to the room there is
 TALLEST = 1.1  # of the width

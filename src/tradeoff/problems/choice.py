@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tradeoff.errors import ArgumentError
+from tradeoff.mdp.stories import mix, parts_of
 from tradeoff.model import Item, Lottery, Mixture, Nothing, Option, Outcomes, Plan, Trajectory, Vector
 from tradeoff.problem import ScaledProblem
-from tradeoff.representation import mix, parts_of
 
 
 class SingleChoice(ScaledProblem):

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Details, Lottery, Matrix, OptimalPolicy, Option, Plan, Vector, frozen_array
 from tradeoff.problem import GainScale, Items, ScaledProblem, fingerprint_of, pieces_of, unit_rows, weight_rows
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
 from tradeoff.problems.selection import winners
 
 DIGITS = 11  # of the directions that are looked up

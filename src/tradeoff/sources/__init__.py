@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from tradeoff.errors import ArgumentError, ProblemError, TradeoffError
+from tradeoff.mdp.model import MDP
 from tradeoff.problem import ScaledProblem
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.coverage import Coverage
 from tradeoff.problems.curves import curved
 from tradeoff.problems.limits import split
-from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 
 AnyProblem: TypeAlias = Catalogue | MDP | PointSet | Coverage

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.model import MDP
 from tradeoff.problems.coverage import Coverage
-from tradeoff.problems.mdp import MDP
 from tradeoff.stores import DamagedError, MissingError, Store
 from tradeoff.studies.study import Study
 

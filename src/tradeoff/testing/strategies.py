@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import ArgumentError
 from tradeoff.evidence import Answer, half_spaces
+from tradeoff.mdp.model import MDP
 from tradeoff.model import (
     NOTHING,
     SKIP,
@@ -35,7 +36,6 @@ from tradeoff.model import (
 )
 from tradeoff.problem import Problem, slack_of, weight_rows
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet
 from tradeoff.simulation.respondents import LinearRespondent
 from tradeoff.strategies import AnyStrategy, Step, start

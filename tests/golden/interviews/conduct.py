@@ -21,7 +21,7 @@ import numpy as np
 
 from tests.strategies.people import random_catalogue, random_mdp
 from tradeoff import MDP, Interview, Objective, PointSet, Reply, cover, learn_prior, load
-from tradeoff.problems.compiled import CompiledSolver
+from tradeoff.mdp.compiled import CompiledSolver
 
 COUNT = 300
 TOWN = Path(__file__).parents[3] / "docs" / "how-to" / "data" / "town.graphml"

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Matrix
 from tradeoff.numerics import worth_of_each, worths
 from tradeoff.problem import ROUNDING, GainScale, ScaledProblem
 from tradeoff.problems.coverage import Coverage, Plans, Proof
-from tradeoff.problems.mdp import MDP
 
 FORMAT = "tradeoff-coverage/1"
 HEADER = "coverage"  # the array that says that a file holds a coverage

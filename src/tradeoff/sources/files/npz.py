@@ -17,14 +17,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.mdp.inputs import Numbered
+from tradeoff.mdp.layer import Layer, check_layer
+from tradeoff.mdp.model import MDP
+from tradeoff.memory import check_fits
 from tradeoff.model import Objective, Reference
 from tradeoff.problem import check_distinct
-from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.problems.coverage import Coverage
-from tradeoff.problems.layer import Layer, check_layer
-from tradeoff.problems.mdp import MDP
-from tradeoff.problems.ram import check_fits
 from tradeoff.sources.files import coverages
 from tradeoff.sources.files.writing import known_places
 from tradeoff.sources.limits import MOST_KEYS, check_characters, check_length

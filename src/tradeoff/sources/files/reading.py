@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Matrix, Objective, Reference
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files.columns import Table, number, read_table, table_name
 from tradeoff.sources.files.documents import TOO_DEEP, check_document, read_document
 from tradeoff.sources.limits import check_length

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp.inputs import Numbered
+from tradeoff.mdp.model import MDP
 from tradeoff.problem import check_distinct
-from tradeoff.problems.building import Numbered
 from tradeoff.problems.catalogue import Catalogue
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files.columns import table_name, write_table
 from tradeoff.sources.files.documents import FORMAT, check_document, check_toml
 from tradeoff.sources.files.reading import TRANSITION_COLUMNS, check_columns

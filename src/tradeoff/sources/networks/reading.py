@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.mdp.layer import Int
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Objective, Vector
-from tradeoff.problems.layer import Int
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.files.columns import number
 from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.networks.graph import Graph, Values

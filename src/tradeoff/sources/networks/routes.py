@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ProblemError
+from tradeoff.mdp import inputs
+from tradeoff.mdp.layer import Int, Layer, build_layer
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Item, Lottery, Matrix, Objective, Option, Outcomes, Plan, Trajectory, Vector
-from tradeoff.problems import building
-from tradeoff.problems.layer import Int, Layer, build_layer
 from tradeoff.problems.limits import Limit
-from tradeoff.problems.mdp import MDP
 from tradeoff.problems.pointset import PointSet, Steps
 
 # Shortest paths computed at the start to find every route that is best for some weights: a few seconds for a city.
@@ -270,7 +270,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
     farthest = int(hops.max())
     free = network.longest is not None and network.longest <= horizon  # every plan arrives in time
     different = 1 if free else min(horizon, farthest + 1)  # steps near the end, where fewer edges are allowed
-    building.check_model_fits(len(network.nodes), len(network.source), len(source), len(objectives), different, True)
+    inputs.check_model_fits(len(network.nodes), len(network.source), len(source), len(objectives), different, True)
 
     def layer(left: int) -> Layer:
         """Return the edges that are allowed when ``left`` steps remain after them."""
@@ -278,7 +278,7 @@ def steps_mdp(network: Network, hops: Int, objectives: Sequence[Objective], hori
         allowed = (hops[target] <= left) | (hops[source] > left + 1)
         return build_layer(
             source[allowed], action[allowed], chances[allowed], target[allowed], amounts[allowed],
-            states=len(network.nodes), renormalise=False, where=building.where_in(network.nodes, names),
+            states=len(network.nodes), renormalise=False, where=inputs.where_in(network.nodes, names),
             objective_names=[o.name for o in objectives],
         )  # fmt: skip
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError, ProblemError
+from tradeoff.mdp.model import MDP
 from tradeoff.model import Objective
-from tradeoff.problems.mdp import MDP
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import listing, shortened
 from tradeoff.sources.options import library, listed, parse_objectives, whole

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from tradeoff.errors import ArgumentError, ProblemError
-from tradeoff.problems.ram import check_fits
+from tradeoff.memory import check_fits
 from tradeoff.sources.markup import check_markup, is_markup
 from tradeoff.sources.messages import listing, option, shortened
 from tradeoff.sources.options import library, whole

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tradeoff.errors import ProblemError
-from tradeoff.problems.ram import check_fits
+from tradeoff.memory import check_fits
 
 LARGEST_TABLE = 512 << 20
 

@@ -1,0 +1,1 @@
+"""Markov decision processes: models, solvers, and policies as a few weighted trajectories."""
