@@ -22,7 +22,8 @@ _UNSAID = cast(Literal["max", "min"], _Unsaid("max"))
 class Objective:
     """One thing a person cares about: its name, its unit, and whether more or less of it is better.
 
-    ``description`` says in a few words what is counted; no log and no fingerprint depends on it.
+    ``description`` says in a few words what is counted. ``better`` and ``worse`` are the words for a difference: "faster"
+    and "slower" in "15 min faster". No log and no fingerprint depends on these three.
 
     >>> Objective("time", "min", "min")
     Objective(name='time', unit='min', goal='min')
@@ -32,6 +33,8 @@ class Objective:
     unit: str = ""
     goal: Literal["max", "min"] = _UNSAID
     description: str = field(default="", compare=False, repr=False)
+    better: str = field(default="", compare=False, repr=False)
+    worse: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -51,6 +54,15 @@ class Objective:
     def sign(self) -> float:
         """1.0 if more is better, -1.0 if less is."""
         return 1.0 if self.goal == "max" else -1.0
+
+    def comparative(self, gain: float) -> str:
+        """Return the word for a difference that is a gain (positive) or a loss.
+
+        >>> Objective("time", "min", "min", better="faster").comparative(1), Objective("comfort").comparative(-1)
+        ('faster', 'less')
+        """
+        more, less = ("more", "less") if self.goal == "max" else ("less", "more")
+        return (self.better or more) if gain > 0 else (self.worse or less)
 
     def text(self, amount: float) -> str:
         """Return an amount of this objective as a person reads it.

@@ -109,6 +109,7 @@ class Presentable(Problem, Protocol):
     name: str
     title: str
     about: str
+    noun: str  # what one option is called, such as "flat"; "" where nobody said
 
     @property
     def kind(self) -> str:
@@ -275,6 +276,7 @@ class ScaledProblem(ABC):
     name: str = "problem"
     title: str = ""
     about: str = ""
+    noun: str = ""
     notes: Sequence[str] = ()
     kind: str = "other"
     has_paths: bool = False

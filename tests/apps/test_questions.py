@@ -68,7 +68,7 @@ def check(table: QuestionTable, heading: str, width: int, height: int, note: str
     whole, inside = "".join("".join(line.plain for line in lines).split()), opened(table, width)
     texts = [*table.names, *(name for name, _ in table.same), *(text for _, text in table.same)]
     for row in table.differing:
-        texts += [row.name, *row.amounts, *([row.difference] if table.is_pair else [])]
+        texts += [row.name, *row.amounts, *([row.comparative] if table.is_pair else [])]
     texts += [text for row in table.differing_labels for text in (row.name, *row.texts)]
     for text in ("".join(text.split()) for text in texts):
         assert text in inside
@@ -100,7 +100,7 @@ def test_every_question_of_an_interview_fits_one_screen(name: str, kind: str) ->
             lines = question_lines(table, heading, 80, 24)
             plain = " ".join(" ".join(line.plain for line in lines).split())
             for row in table.differing:  # of the bundled problems everything fits
-                assert all(text in plain for text in ([row.difference] if table.is_pair else row.amounts))
+                assert all(text in plain for text in ([row.comparative] if table.is_pair else row.amounts))
             interview.tell(person(question))
         assert asked > 1
 
@@ -119,12 +119,11 @@ def tables(draw: st.DrawFn) -> QuestionTable:
             name=f"{j}{draw(texts)}",
             goal="more is better",
             amounts=tuple(f"{j + i} x" for i in places),
-            values=tuple(float(j + i) for i in places),
-            scale=(0.0, 50.0),
+            lengths=tuple((j + i) / 50 for i in places),
             best=draw(st.sampled_from([frozenset[int](), frozenset({0}), frozenset({1}), frozenset({count - 1})])),
             part=draw(st.floats(0, 1)),
             gap="1 x",
-            word="more",
+            comparative="1 x more",
             description=draw(st.just("") | texts),
         )
         for j in range(draw(st.integers(1, 30)))
@@ -134,7 +133,7 @@ def tables(draw: st.DrawFn) -> QuestionTable:
     card = Card("", (Story("", "", False, (Repeat((("here", "go"),)),), (), ("here",)),), (), None)
     return QuestionTable(
         words=question_words(count, asks), asks=asks, places=place_names(count), names=tuple(draw(texts) for _ in places),
-        lead="", average="on average", cards=(card,) * count, rows=rows, labels=labels,
+        lead="", average="on average", cards=(card,) * count, rows=rows, labels=labels, shared="", guides=(), chances=(),
     )  # fmt: skip
 
 

@@ -26,8 +26,8 @@ def test_swapping_the_sides_swaps_everything(table: list[tuple[float, ...]]) -> 
     for one, other in zip(
         objective_rows(problem, [first, second]), objective_rows(problem, [second, first]), strict=True
     ):
-        assert (one.amounts, one.values) == (other.amounts[::-1], other.values[::-1])
-        assert (one.better, one.difference, one.scale) == (OTHER[other.better], other.difference, other.scale)
+        assert (one.amounts, one.lengths) == (other.amounts[::-1], other.lengths[::-1])
+        assert (one.better, one.comparative, one.pull) == (OTHER[other.better], other.comparative, -other.pull)
 
 
 @given(tables)
@@ -35,14 +35,14 @@ def test_the_better_side_is_better_and_rounding_is_no_difference(table: list[tup
     problem = Catalogue(table, OBJECTIVES)
     rows = objective_rows(problem, [problem.option(0), problem.option(1)])
     for j, row in enumerate(rows):
-        left, right = row.values
-        assert [left, right] == pytest.approx([table[0][j], table[1][j]], rel=1e-9, abs=1e-3)
+        left, right = table[0][j], table[1][j]
         gain = (right - left) * OBJECTIVES[j].sign
         if row.better:
-            assert (gain > 0) == (row.better == "B")
+            assert (gain > 0) == (row.better == "B") == (row.pull > 0)  # a longer bar is always better
         else:
             assert abs(gain) <= 1e-9 * max(abs(left), abs(right), abs(problem.scale[j]))
-        assert row.scale[0] <= min(0, left, right) and row.scale[1] >= max(0, left, right)
+        assert min(row.lengths) >= 0 and max(row.lengths) <= 1
+        assert abs(row.pull) == pytest.approx(row.part, abs=1e-9)
     better = {row.better for row in rows} - {""}
     assert [line[0] for line in advantages(rows)] == sorted(better)
 
@@ -58,7 +58,7 @@ def test_an_option_differs_from_itself_in_nothing(table: list[tuple[float, ...]]
 def test_differences_are_seen_from_the_better_side() -> None:
     problem = Catalogue([[40, 5, 0], [60, 7, 0]], OBJECTIVES)
     rows = objective_rows(problem, [problem.option(0), problem.option(1)])
-    assert [(row.better, row.difference if row.better else "") for row in rows] == [
+    assert [(row.better, row.comparative if row.better else "") for row in rows] == [
         ("A", "20 min less"), ("B", "2 points more"), ("", ""),
     ]  # fmt: skip
     assert changes(problem, problem.option(0), problem.option(1)) == ["20 min more", "2 points more", ""]

@@ -39,6 +39,7 @@ class Texts(TypedDict, total=False):
     name: str
     title: str
     about: str
+    noun: str  # what one plan is called
     describe: Mapping[str, str | Sequence[str]] | None  # how states and steps are described; see ``tradeoff.wording``
     solver: Solver | None  # by default the compiled one
 

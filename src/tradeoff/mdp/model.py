@@ -103,6 +103,7 @@ class MDP(ScaledProblem):
         self.nothing_action = None if nothing is None else inputs.index_of("action", nothing, self.actions)
         self.name = texts.get("name", "mdp")
         self.title, self.about = texts.get("title") or self.name, texts.get("about", "")
+        self.noun = texts.get("noun", "")
         self.wording = Wording(texts.get("describe"))
         self.solver: Solver = texts.get("solver") or solver_for(given)
         self._recent: dict[tuple[int, OptimalPolicy], Deterministic] = {}
@@ -196,8 +197,8 @@ class MDP(ScaledProblem):
             "layers": self.layers, "horizon": self.horizon, "start": self.start, "states": self.states,
             "actions": self.actions, "objectives": self.objectives, "reference": self.reference,
             "nothing_action": nothing, "places": self.places, "pictures": self.pictures, "prune": False,
-            "name": self.name, "title": self.title, "about": self.about, "solver": copy.copy(self.solver),
-            "describe": self.wording.description,
+            "name": self.name, "title": self.title, "about": self.about, "noun": self.noun,
+            "solver": copy.copy(self.solver), "describe": self.wording.description,
         }  # fmt: skip
         made = MDP(**kept | changes)
         made.notes, made.evidence, made.stated_slack = [*self.notes, *made.notes], self.evidence, self.stated_slack

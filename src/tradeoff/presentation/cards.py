@@ -92,6 +92,6 @@ def changes(problem: Presentable, before: Option, after: Option, *, least: float
     here, there = problem.outcome(before.value).tolist(), problem.outcome(after.value).tolist()
     sizes = np.abs(problem.scale).tolist()
     return [
-        f"{gap(o, a, b)} {'more' if b > a else 'less'}" if abs(b - a) > least * size else ""
+        f"{gap(o, a, b)} {o.comparative((b - a) * o.sign)}" if abs(b - a) > least * size else ""
         for o, a, b, size in zip(problem.objectives, here, there, sizes, strict=True)
     ]

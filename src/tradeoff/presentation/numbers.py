@@ -100,6 +100,17 @@ def gap(objective: Objective, one: float, other: float) -> str:
     return _with_unit(written, "" if rated else GAP_UNITS.get(objective.unit, objective.unit))
 
 
+def comparative(objective: Objective, difference: str, amount: str) -> str:
+    """Return a difference from the better side, whose amount is given for what is there or not.
+
+    >>> comparative(Objective("time", "min", "min", better="faster"), "10 min", "43 min")
+    '10 min faster'
+    >>> comparative(Objective("balcony", YES_NO), "1", "yes")
+    'yes'
+    """
+    return amount if objective.unit == YES_NO else f"{difference} {objective.comparative(1)}"
+
+
 class _Layout(NamedTuple):
     """How numbers that are read together are written."""
 

@@ -36,6 +36,7 @@ class Rule:
     when: str  # "in a calm market"; "" where it is done whenever there is a choice
     do: str
     alone: bool = False  # whether there is no "when": a part of a solution, which an optimiser found
+    often: str = ""  # how often it applies: "12 of 20"; "" where that is not known
 
     @property
     def words(self) -> str:
@@ -53,6 +54,7 @@ class Guide:
     lead: str  # how the lines are to be read; "" where they need no explanation
     rules: tuple[Rule, ...]  # the likeliest first
     covered: str  # how much of what has to be decided the lines cover, as a sentence; "" where it is all
+    rest: tuple[Rule, ...] = ()  # more rules, which are folded away
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -63,6 +65,15 @@ class Guide:
 def guide(problem: Presentable, option: Option) -> Guide | None:
     """Return how to follow a plan; None for an item, which is simply taken."""
     return _guides.get(problem, option.plan, lambda: _guide(problem, option))
+
+
+def guides_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, tuple[Guide, ...]]:
+    """Return what plans that stand beside each other all do first, as a sentence, and how to follow each from there on.
+
+    There are no guides unless every option is a plan with rules.
+    """
+    guides = [guide(problem, option) for option in options]
+    return "", tuple(each for each in guides if each is not None) if None not in guides else ()
 
 
 def _guide(problem: Presentable, option: Option) -> Guide | None:

@@ -38,6 +38,22 @@ def notes(problem: Presentable) -> list[str]:
     return [one_line(note) for note in found]
 
 
+def noun(problem: Presentable, number: int = 1) -> str:
+    """Return what one option or several are called: the problem's own noun, "option", or "plan" for a policy.
+
+    >>> from tradeoff import Catalogue
+    >>> flats = Catalogue([[1.0]], noun="flat")
+    >>> noun(flats), noun(flats, 40), noun(Catalogue([[1.0]]), 2)
+    ('flat', 'flats', 'options')
+    """
+    one = one_line(problem.noun) or ("plan" if problem.has_paths else "option")
+    if number == 1:
+        return one
+    if one.endswith(("s", "x", "ch", "sh")):
+        return f"{one}es"
+    return f"{one[:-1]}ies" if one.endswith("y") and one[-2:-1] not in "aeiou" else f"{one}s"
+
+
 def goal(objective: Objective) -> str:
     """Return which direction is better."""
     return "more is better" if objective.goal == "max" else "less is better"

@@ -12,15 +12,18 @@ import numpy as np
 
 from tradeoff.evidence import QUESTIONS
 from tradeoff.model import EQUAL, SKIP, Asks, Lottery, Option, Reply
-from tradeoff.presentation.cards import SAME, Card, amounts, card, range_of
-from tradeoff.presentation.numbers import amounts_together, gap
-from tradeoff.presentation.plans import names_beside
+from tradeoff.presentation.cards import SAME, Card, amounts, card
+from tradeoff.presentation.numbers import amounts_together, comparative, gap
+from tradeoff.presentation.plans import Guide, guides_beside, names_beside
 from tradeoff.presentation.problems import description, goal
-from tradeoff.presentation.sentences import question_lead
+from tradeoff.presentation.risk import Risk
+from tradeoff.presentation.sentences import listed, question_lead
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import one_line
+from tradeoff.presentation.translation import _
 from tradeoff.problem import Presentable
 
+NEARLY_SAME = 0.02  # of everything attainable: a smaller difference is told in one line with others
 COUNTS = {3: "three", 4: "four"}
 PAIR_QUESTION = "Which would you rather have, A or B?"
 
@@ -72,14 +75,13 @@ class ObjectiveRow:
     """One objective of all options of a question."""
 
     name: str
-    goal: str
+    goal: str  # "more is better"
     amounts: tuple[str, ...]
-    values: tuple[float, ...]
-    scale: tuple[float, float]  # the range of everything attainable, with 0 in it
+    lengths: tuple[float, ...]  # 0 to 1, from the worst attainable amount to the best: a longer bar is always better
     best: frozenset[int]  # the places of the best amount; none where all are the same
     part: float  # how far the amounts are apart, as a part of everything attainable
     gap: str = ""  # of a pair: "12 min"
-    word: str = ""  # "less" or "more", whichever is better
+    comparative: str = ""  # of a pair, from the better side: "12 min faster"
     description: str = ""  # what the objective is, where the problem says so
 
     @property
@@ -88,14 +90,19 @@ class ObjectiveRow:
         return bool(self.best)
 
     @property
-    def difference(self) -> str:
-        """The difference of a pair seen from the better side: "12 min less"."""
-        return f"{self.gap} {self.word}"
+    def nearly_same(self) -> bool:
+        """Whether the options differ in it, but by less than a fiftieth of everything attainable."""
+        return self.differs and self.part < NEARLY_SAME
 
     @property
     def better(self) -> str:
         """Which of a pair is better in it, A or B; "" if both are the same."""
         return "AB"[min(self.best)] if self.best else ""
+
+    @property
+    def pull(self) -> float:
+        """The bar of a pair, from -1 to 1: from the middle towards A (negative) or B, as far as the better one is ahead."""
+        return self.lengths[1] - self.lengths[0]
 
 
 @dataclass(frozen=True)
@@ -113,17 +120,20 @@ class LabelRow:
 
 @dataclass(frozen=True)
 class QuestionTable:
-    """A question as it is shown."""
+    """A question as it is shown: facts that the page, the terminal and the report render."""
 
     words: str  # what is asked
     asks: Asks
     places: tuple[str, ...]  # what the places are called: "A" and "B", or numbers
     names: tuple[str, ...]  # what the options are called
+    shared: str  # what all plans do first, in a sentence; "" where they begin differently, and for items
+    guides: tuple[Guide, ...]  # what to do when, without what all share; none unless every option is a plan with rules
     lead: str  # how the stories are to be read
     average: str  # what the amounts are: "on average", or "" where nothing is left to chance
     cards: tuple[Card, ...]
-    rows: tuple[ObjectiveRow, ...]
+    rows: tuple[ObjectiveRow, ...]  # those that differ most first
     labels: tuple[LabelRow, ...]
+    chances: tuple[Risk, ...]  # of each option, the objective that chance changes most; none where nothing is random
 
     @property
     def is_pair(self) -> bool:
@@ -133,12 +143,24 @@ class QuestionTable:
     @property
     def shared_by(self) -> str:
         """Who shares what is the same: "both" or "all"."""
-        return "both" if self.is_pair else "all"
+        return _("both") if self.is_pair else _("all")
 
     @property
     def differing(self) -> list[ObjectiveRow]:
-        """The objectives in which the options differ."""
-        return [row for row in self.rows if row.differs]
+        """The objectives in which the options differ noticeably, the largest difference first.
+
+        Where no difference is noticeable, all that differ.
+        """
+        rows = [row for row in self.rows if row.differs and not row.nearly_same]
+        return rows or [row for row in self.rows if row.differs]
+
+    @property
+    def nearly_same(self) -> str:
+        """The objectives that differ by less than a fiftieth of their range, in a line; "" where there are none."""
+        shown = self.differing
+        rows = [row for row in self.rows if row.differs and row not in shown]
+        told = "; ".join(f"{row.name} {listed(row.amounts)}" for row in rows)
+        return _("Nearly the same: {amounts}").format(amounts=told) if told else ""
 
     @property
     def differing_labels(self) -> list[LabelRow]:
@@ -148,8 +170,13 @@ class QuestionTable:
     @property
     def same(self) -> list[tuple[str, str]]:
         """What is the same for all: objectives with their amounts, then labels with their texts."""
-        shared = [(row.name, row.amounts[0]) for row in self.rows if not row.differs]
-        return shared + [(row.name, row.texts[0]) for row in self.labels if not row.differs]
+        equal = [(row.name, row.amounts[0]) for row in self.rows if not row.differs]
+        return equal + [(row.name, row.texts[0]) for row in self.labels if not row.differs]
+
+    @property
+    def definitions(self) -> list[tuple[str, str]]:
+        """What the objectives are, where the problem says so: for the first question, and behind a link or a key."""
+        return [(row.name, row.description) for row in self.rows if row.description]
 
 
 def question_table(
@@ -158,17 +185,33 @@ def question_table(
     """Return options side by side; ``lotteries`` are what the problem shows of them, heaviest first."""
     total = common_total(*lotteries)
     cards = tuple(card(problem, lottery, total) for lottery in lotteries)
+    shared, guides = guides_beside(problem, options)
     return QuestionTable(
         words=question_words(len(options), asks),
         asks=asks,
         places=place_names(len(options)),
         names=names_beside(problem, options),
+        shared=shared,
+        guides=guides,
         lead=question_lead(lotteries),
-        average="" if all(map(is_certain, lotteries)) else "on average",
+        average="" if all(map(is_certain, lotteries)) else _("on average"),
         cards=cards,
-        rows=objective_rows(problem, options),
+        rows=tuple(sorted(objective_rows(problem, options), key=lambda row: -row.part)),
         labels=_label_rows(cards),
+        chances=_chances(problem, cards),
     )
+
+
+def _chances(problem: Presentable, cards: Sequence[Card]) -> tuple[Risk, ...]:
+    """Return how one objective comes out under each option: the one that chance changes most, as a part of its range."""
+    if not all(card.risks for card in cards):
+        return ()
+    spread = [
+        max(card.risks[j].dots[-1] - card.risks[j].dots[0] for card in cards) / abs(float(scale))
+        for j, scale in enumerate(problem.scale)
+    ]
+    j = int(np.argmax(spread))
+    return tuple(card.risks[j] for card in cards) if spread[j] > 0 else ()
 
 
 def objective_rows(problem: Presentable, options: Sequence[Option]) -> tuple[ObjectiveRow, ...]:
@@ -178,21 +221,21 @@ def objective_rows(problem: Presentable, options: Sequence[Option]) -> tuple[Obj
     rows = []
     for j, o in enumerate(problem.objectives):
         values = outcomes[:, j].tolist()
-        size = float(abs(problem.scale[j]))
-        spread, least = float(np.ptp(values)), SAME * max(size, *(abs(value) for value in values))
         gains = [value * o.sign for value in values]
+        low, high = min(problem.nadir[j] * o.sign, *gains), max(problem.ideal[j] * o.sign, *gains)
+        spread, least = float(np.ptp(values)), SAME * max(high - low, *(abs(value) for value in values))
         best = frozenset(i for i, gain in enumerate(gains) if max(gains) - gain <= least)
+        shown, difference = amounts_together(o, values), gap(o, *values) if len(values) == 2 else ""
         rows.append(
             ObjectiveRow(
                 name=one_line(o.name),
                 goal=goal(o),
-                amounts=tuple(amounts_together(o, values)),
-                values=tuple(values),
-                scale=range_of(problem, j, *values),
+                amounts=tuple(shown),
+                lengths=tuple(float((gain - low) / (high - low or 1.0)) for gain in gains),
                 best=best if spread > least else frozenset(),
-                part=spread / (size or 1.0),
-                gap=gap(o, *values) if len(values) == 2 else "",
-                word="more" if o.goal == "max" else "less",
+                part=float(spread / (high - low or 1.0)),
+                gap=difference,
+                comparative=comparative(o, difference, shown[min(best)]) if difference else "",
                 description=description(o),
             )
         )

@@ -76,11 +76,12 @@ class Catalogue(SingleChoice):
         name: str = "catalogue",
         title: str = "",
         about: str = "",
+        noun: str = "",
         notes: Sequence[str] = (),
     ) -> None:
         """``values[n, k]`` are in the person's units; ``labels`` are texts shown beside the items.
 
-        ``notes`` say what was assumed or left out when the catalogue was created.
+        ``noun`` is what one item is called ("flat"); ``notes`` say what was assumed or left out when the catalogue was created.
         """
         try:
             table = np.asarray(values, dtype=float)
@@ -111,7 +112,7 @@ class Catalogue(SingleChoice):
                 raise ProblemError(f"the label {key!r} has {len(texts)} texts for {len(table)} items; give one to each")
         self.reference = reference or Reference()
         self.reference.check(self.objectives)
-        self.name, self.title, self.about = name, title or name, about
+        self.name, self.title, self.about, self.noun = name, title or name, about, noun
         self.notes = tuple(notes)
 
     @classmethod
@@ -134,7 +135,8 @@ class Catalogue(SingleChoice):
         labels = {key: [texts[i] for i in items.tolist()] for key, texts in self.labels.items()}
         return Catalogue(
             self.values[items], self.objectives, [self.names[i] for i in items.tolist()], labels=labels,
-            reference=self.reference, name=self.name, title=self.title, about=self.about, notes=self.notes,
+            reference=self.reference, name=self.name, title=self.title, about=self.about, noun=self.noun,
+            notes=self.notes,
         )  # fmt: skip
 
     def without_beaten(self, advice: str = "") -> Catalogue:

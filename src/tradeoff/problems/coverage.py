@@ -70,6 +70,7 @@ class Coverage(ScaledProblem):
         self.model, self.plans, self.proof, self.signed = model, plans, proof, signed
         self.guarantee, self.slack = float(guarantee), float(slack)
         self.objectives, self.name, self.title, self.about = model.objectives, model.name, model.title, model.about
+        self.noun = model.noun
         self.has_paths, self.storable, self.places, self.roads = (
             model.has_paths, model.storable, model.places, model.roads,
         )  # fmt: skip

@@ -108,7 +108,8 @@ def curved(problem: ScaledProblem, shape: object = "concave") -> CurvedCatalogue
             of.append(j)
     made = CurvedCatalogue(
         np.stack(columns, axis=1), aims, problem.names, labels=problem.labels, name=problem.name, title=problem.title,
-        about=problem.about, notes=[*problem.notes, f"every objective is a {word} curve of up to {number or PIECES} pieces"],
+        about=problem.about, noun=problem.noun,
+        notes=[*problem.notes, f"every objective is a {word} curve of up to {number or PIECES} pieces"],
     )  # fmt: skip
     made.shape, made.ends, made.pieces = cast(Shape, word), np.array(ends), np.eye(len(problem.objectives))[of]
     made.uncurved = problem

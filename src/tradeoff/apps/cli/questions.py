@@ -199,7 +199,8 @@ def question_lines(
         *table.differing_labels,
     ]
     same = ", ".join(f"{name} {text}" for name, text in table.same)
-    same_lines = folded(f"same for {table.shared_by}: {same}", width, 2) if same else []
+    same_lines = folded(table.nearly_same, width, 2) if table.nearly_same else []
+    same_lines += folded(f"same for {table.shared_by}: {same}", width, 2) if same else []
     for count in range(len(every), -1, -1):
         left_out = len(every) - count
         lines = _columns(table, [row for row in every if row in largest_first[:count]], width)
@@ -259,7 +260,7 @@ def _columns(table: QuestionTable, rows: Sequence[ObjectiveRow | LabelRow], widt
 def _cells(table: QuestionTable, row: ObjectiveRow | LabelRow) -> list[str]:
     if isinstance(row, LabelRow):
         return [row.name, *row.texts, ""]
-    return [row.name, *row.amounts, f"{row.better}: {row.difference}" if table.is_pair else ""]
+    return [row.name, *row.amounts, f"{row.better}: {row.comparative}" if table.is_pair else ""]
 
 
 def _line(texts: Sequence[str], widths: Sequence[int], places: int, best: frozenset[int], style: str) -> Text:
@@ -300,7 +301,7 @@ def question_details(table: QuestionTable, width: int) -> RenderableType:
         if isinstance(row, LabelRow):
             parts.append(cell(f"{row.name}: {told}"))
             continue
-        which = f" ({row.better}: {row.difference})" if table.is_pair and row.differs else ""
+        which = f" ({row.better}: {row.comparative})" if table.is_pair and row.differs else ""
         parts.append(cell(f"{row.name}: {told}{which}; {row.goal}"))
         parts += [cell(f"  {row.description}", "dim")] if row.description else []
     return Group(*parts)

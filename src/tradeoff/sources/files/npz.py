@@ -53,8 +53,10 @@ def write(problem: Catalogue | MDP | Coverage, path: Path) -> None:
         "kind": "catalogue" if isinstance(problem, Catalogue) else "mdp",
         "title": problem.title,
         "about": problem.about,
+        "noun": problem.noun,
         "objectives": [
-            [o.name, o.unit, o.goal, *([o.description] if o.description else [])] for o in problem.objectives
+            [o.name, o.unit, o.goal, *_without_empty_end([o.description, o.better, o.worse])]
+            for o in problem.objectives
         ],
         "reference": [problem.reference.name, problem.reference.outcome and dict(problem.reference.outcome)],
     }
@@ -156,7 +158,7 @@ def _problem(arrays: Mapping[str, NDArray[Any]], path: Path) -> Catalogue | MDP:
     objectives = [Objective(*fields) for fields in header["objectives"]]
     check_distinct("objective", [o.name for o in objectives])
     reference = Reference(*header["reference"])
-    texts = {"name": path.stem, "title": header["title"], "about": header["about"]}
+    texts = {"name": path.stem, "title": header["title"], "about": header["about"], "noun": header.get("noun") or ""}
     if header["kind"] == "catalogue":
         names, labels = header["names"], header["labels"]
         return Catalogue(
@@ -264,8 +266,15 @@ def is_table(value: object, check: Callable[[object], bool]) -> bool:
     return isinstance(value, dict) and all(map(check, value.values()))
 
 
+def _without_empty_end(texts: list[str]) -> list[str]:
+    """Return the texts up to the last that is not empty: files without new texts stay readable by old versions."""
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts
+
+
 def _is_objectives(value: object) -> bool:
-    if not is_list(value, lambda fields: is_list(fields, length=3) or is_list(fields, length=4)):
+    if not is_list(value, lambda fields: any(is_list(fields, length=length) for length in range(3, 7))):
         return False
     return 1 <= len(value) <= MOST_KEYS  # type: ignore[arg-type]
 
@@ -285,7 +294,8 @@ COMMON: Checks = {
     "kind": (lambda value: value in ("mdp", "catalogue"), "'mdp' or 'catalogue'"),
     "title": (is_text, "a text"),
     "about": (is_text, "a text"),
-    "objectives": (_is_objectives, f"1 to {MOST_KEYS:,} lists of name, unit, goal and perhaps a description"),
+    "noun": (lambda value: value is None or is_text(value), "a text"),
+    "objectives": (_is_objectives, f"1 to {MOST_KEYS:,} lists of name, unit, goal and perhaps texts"),
     "reference": (_is_reference, "a name and an outcome"),
 }
 CATALOGUE_ONLY: Checks = {

@@ -17,6 +17,7 @@ from tradeoff.sources.files.documents import TOO_DEEP, check_document, read_docu
 from tradeoff.sources.limits import check_length
 from tradeoff.sources.messages import shortened
 
+OBJECTIVE_TEXTS = ("description", "better", "worse")
 TRANSITION_COLUMNS = ("state", "action", "probability", "next")
 
 
@@ -36,7 +37,7 @@ def read(path: Path, *, renormalise: bool = False) -> Catalogue | MDP:
 
 def _objectives(document: Mapping[str, Any]) -> list[Objective]:
     return [
-        Objective(o["name"], o.get("unit", ""), o.get("goal", "max"), o.get("description", ""))
+        Objective(o["name"], o.get("unit", ""), o.get("goal", "max"), *(o.get(key, "") for key in OBJECTIVE_TEXTS))
         for o in document["objectives"]
     ]
 
@@ -47,7 +48,8 @@ def _reference(document: Mapping[str, Any]) -> Reference | None:
 
 
 def _texts(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    return {"name": path.stem, "title": document.get("title", path.stem), "about": document.get("about", "").strip()}
+    texts = {"title": document.get("title", path.stem), "about": document.get("about", "").strip()}
+    return texts | {"name": path.stem, "noun": document.get("noun", "")}
 
 
 def _amounts(table: Table, objectives: Sequence[Objective]) -> Matrix:

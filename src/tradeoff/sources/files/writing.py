@@ -17,7 +17,7 @@ from tradeoff.problem import check_distinct
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.sources.files.columns import table_name, write_table
 from tradeoff.sources.files.documents import FORMAT, check_document, check_toml
-from tradeoff.sources.files.reading import TRANSITION_COLUMNS, check_columns
+from tradeoff.sources.files.reading import OBJECTIVE_TEXTS, TRANSITION_COLUMNS, check_columns
 from tradeoff.sources.limits import check_length
 
 
@@ -30,13 +30,16 @@ def write(problem: Catalogue | MDP, path: Path) -> None:
     document["title"] = problem.title
     if problem.about:
         document["about"] = problem.about
+    if problem.noun:
+        document["noun"] = problem.noun
     if isinstance(problem, Catalogue):
         part, tables = _catalogue_parts(problem, path)
     else:
         part, tables = _mdp_parts(problem, path)
     document |= part
     document["objectives"] = [
-        {"name": o.name, "unit": o.unit, "goal": o.goal} | ({"description": o.description} if o.description else {})
+        {"name": o.name, "unit": o.unit, "goal": o.goal}
+        | {key: text for key in OBJECTIVE_TEXTS if (text := getattr(o, key))}
         for o in problem.objectives
     ]
     reference: dict[str, Any] = {"name": problem.reference.name}
