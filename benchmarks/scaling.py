@@ -69,8 +69,8 @@ def measured(problem: MDP, people: int, warming: float, seconds: float) -> Serve
         begin = processor_seconds()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            with served(problem, f"sqlite:///{folder / 'study.db'}", "careful", folder) as address:
-                found = asyncio.run(crowd(address, problem, people, 1.0, 0.0, length))
+            with served(problem, f"sqlite:///{folder / 'study.db'}", "careful", folder) as (host, port, _):
+                found = asyncio.run(crowd((host, port), problem, people, 1.0, 0.0, length))
             size = sum(file.stat().st_size for file in folder.glob("study.db*"))
         if found.errors:
             raise SystemExit(f"errors: {found.errors[:3]}")

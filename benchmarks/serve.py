@@ -11,7 +11,8 @@ followed by a new one. The server, its workers, the database and the participant
 
 Participants arrive evenly during --ramp seconds; waits are counted during the --seconds after it. The table has quantiles
 of the wait in milliseconds: p50 is the median, p95 what 1 request in 20 exceeds. "Different histories" is how many sequences
-of answers occurred: each had to be computed once, and everything else came from the cache. The last line compares all
+of answers occurred: each had to be computed once, and everything else came from the cache. Memory is that of the server
+and its workers, in which shared pages count once (PSS). The last line compares all
 requests with the target: 95% within 300 ms and no errors. Run it while nothing else does.
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import random
 import re
 import subprocess
@@ -31,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -127,7 +130,7 @@ class Person:
             reader, writer = self.streams
             writer.write(
                 f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n"
-                "Content-Type: application/x-www-form-urlencoded\r\n\r\n".encode()
+                "Accept-Encoding: gzip\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n".encode()
                 + body
             )
             head = b""
@@ -140,8 +143,10 @@ class Person:
                     raise
         lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
-        text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
-        return int(lines[0].split()[1]), headers.get("location", ""), text
+        content = await reader.readexactly(int(headers.get("content-length", "0")))
+        if headers.get("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        return int(lines[0].split()[1]), headers.get("location", ""), content.decode()
 
     def answer(self, page: str) -> str:
         """Return the reply, as a field of the form, by the averages on the page."""
@@ -241,11 +246,17 @@ def database(kind: str, folder: Path) -> Iterator[str]:
         yield postgresql.new_database(address, "study")
 
 
+def memory_of(pid: int) -> list[float]:
+    """Return the memory of a process and of all that it has started in MB; shared pages are divided among them (PSS)."""
+    server = psutil.Process(pid)
+    return [process.memory_full_info().pss / 1e6 for process in (server, *server.children(recursive=True))]
+
+
 @contextmanager
 def served(
     problem: MDP | Coverage, store: str, strategy: str, folder: Path, workers: int | None = None
-) -> Iterator[tuple[str, int]]:
-    """Give the address of the real server."""
+) -> Iterator[tuple[str, int, int]]:
+    """Give the host, the port and the process of the real server."""
     tool = Path(sys.executable).parent / "tradeoff"
     tradeoff.save(problem, folder / "field.npz")
     words = ["study", "create", "crowd", "field.npz", "--no-checks", "--strategy", strategy, "--store", store]
@@ -264,7 +275,7 @@ def served(
             time.sleep(0.1)
         else:
             raise SystemExit(f"the server did not start: {output.read_text()}")
-        yield found[1], int(found[2])
+        yield found[1], int(found[2]), process.pid
     finally:
         process.terminate()
         process.wait(timeout=30)
@@ -283,15 +294,15 @@ def milliseconds(seconds: Sequence[float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    load = parser.add_argument_group("participants")
-    load.add_argument("--people", type=int, default=500, metavar="N", help="participants at any time (default 500)")
-    load.add_argument("--think", type=float, default=2.0, metavar="SECONDS",
-                      help="mean time to think; each is 0.5 to 1.5 times this (default 2)")  # fmt: skip
-    load.add_argument("--ramp", type=float, default=30.0, metavar="SECONDS",
-                      help="time in which they arrive, not measured (default 30)")  # fmt: skip
-    load.add_argument("--seconds", type=float, default=60.0, help="time that is measured (default 60)")
-    load.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
-                      help="time between the start of the server and the first participant (default 0)")  # fmt: skip
+    people = parser.add_argument_group("participants")
+    people.add_argument("--people", type=int, default=500, metavar="N", help="participants at any time (default 500)")
+    people.add_argument("--think", type=float, default=2.0, metavar="SECONDS",
+                        help="mean time to think; each is 0.5 to 1.5 times this (default 2)")  # fmt: skip
+    people.add_argument("--ramp", type=float, default=30.0, metavar="SECONDS",
+                        help="time in which they arrive, not measured (default 30)")  # fmt: skip
+    people.add_argument("--seconds", type=float, default=60.0, help="time that is measured (default 60)")
+    people.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
+                        help="time between the start of the server and the first participant (default 0)")  # fmt: skip
     server = parser.add_argument_group("server")
     server.add_argument("--store", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
     server.add_argument("--workers", type=int, metavar="N",
@@ -312,9 +323,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with database(given.store, folder) as store:
-            with served(problem, store, given.strategy, folder, given.workers) as address:
+            with served(problem, store, given.strategy, folder, given.workers) as (host, port, pid):
                 time.sleep(given.wait)
-                measured = asyncio.run(crowd(address, problem, given.people, given.think, given.ramp, given.seconds))
+                load = (given.people, given.think, given.ramp, given.seconds)
+                measured = asyncio.run(crowd((host, port), problem, *load))
+                memory = memory_of(pid)
             with open_store(store, write=False) as kept:
                 logs = kept.logs("crowd")
     whole = [log for log in logs.values() if isinstance(log, list)]
@@ -339,6 +352,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     requests = [*measured.start, *measured.form, *measured.page, *measured.result]
     worst = 1e3 * float(np.quantile(requests, 0.95)) if requests else float("inf")
     print(f"{'all requests':<28} {milliseconds(requests)}")
+    print(
+        f"memory after {measured.begun:,} participants: {sum(memory):.0f} MB = {' + '.join(f'{mb:.0f}' for mb in memory)}"
+    )
     met = worst < TARGET and not measured.errors
     print(
         f"{len(measured.errors)} errors{': ' + '; '.join(sorted(set(measured.errors))[:3]) if measured.errors else ''}"
