@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import psutil
+import psutil  # type: ignore[import-untyped]
 from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

@@ -206,20 +206,16 @@ def write_store(path: Path, problem: Any) -> None:
 
 def versions() -> dict[str, str]:
     """Return what a file of each current format is called."""
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    from tradeoff import interview, stores
+    from tradeoff import interview
     from tradeoff.sources.files import coverages, documents, npz
+    from tradeoff.stores import schema
     from tradeoff.studies import study
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(stores.__file__).parent / "migrations"))
     problem = documents.FORMAT.rpartition("/")[2]
     return {
         "log": f"log-{interview.FORMAT.rpartition('/')[2]}.jsonl",
         "study": f"study-{study.FORMAT.rpartition('/')[2]}.jsonl",
-        "store": f"store-{ScriptDirectory.from_config(config).get_current_head()}.db",
+        "store": f"store-{schema.VERSION}.db",
         "toml": f"problem-{problem}-walk.toml",
         "json": f"problem-{problem}-bicycles.json",
         "npz": f"npz-{npz.FORMAT.rpartition('/')[2]}-walk.npz",

@@ -63,7 +63,6 @@ def test_importing_stores_loads_nothing_heavy() -> None:
         "numba",
         "scipy",
         "sqlalchemy",
-        "alembic",
         "psycopg",
         "tradeoff.mdp.kernels",
         "tradeoff.strategies",

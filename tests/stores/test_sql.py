@@ -17,8 +17,6 @@ from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from click.testing import CliRunner
 
 from tests import processes
@@ -27,7 +25,7 @@ from tests.postgresql import GUARDED
 from tradeoff.apps.cli.main import main
 from tradeoff.errors import ArgumentError, StoreError
 from tradeoff.stores import ConflictError, DamagedError, InUseError, open_store
-from tradeoff.stores.schema import VERSION_TABLE, check_schema, metadata
+from tradeoff.stores.schema import VERSION_TABLE, check_schema
 from tradeoff.stores.sql import ROWS, SqlStore
 
 HEADER = {"event": "header", "time": "2026-01-01T00:00:00+00:00"}
@@ -368,20 +366,17 @@ def test_an_empty_database_is_left_empty_by_who_only_looks(engine: sa.Engine) ->
     assert tables(engine) == set()
 
 
-def test_the_migrations_make_the_tables_that_the_program_uses(engine: sa.Engine) -> None:
+def test_an_upgraded_database_has_the_tables_of_a_new_one(engine: sa.Engine) -> None:
+    def columns() -> list[tuple[str, str]]:
+        return [(column["name"], str(column["type"])) for column in sa.inspect(engine).get_columns("events")]
+
     check_schema(engine, "here", upgrade=True)
-
-    def differences(against: sa.MetaData) -> Any:
-        with engine.connect() as connection:
-            options = {"version_table": VERSION_TABLE, "compare_type": True, "compare_server_default": True}
-            return compare_metadata(MigrationContext.configure(connection, opts=options), against)
-
-    assert differences(metadata) == []
-    other = sa.MetaData()  # and the comparison sees what is missing
-    for table in metadata.sorted_tables:
-        table.to_metadata(other)
-    other.tables["events"].append_column(sa.Column("more", sa.Text))
-    assert [change[0] for change in differences(other)] == ["add_column"]
+    new = columns()
+    with engine.begin() as connection:  # as version 0.3 made it
+        connection.execute(sa.text("ALTER TABLE events DROP COLUMN crc"))
+        connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
+    assert check_schema(engine, "here", upgrade=False) == "0001" and columns() != new
+    assert check_schema(engine, "here", upgrade=True) == "0002" and columns() == new
 
 
 def test_two_who_open_a_new_database_at_once_make_it_once(postgresql_address: str) -> None:

@@ -1,21 +1,22 @@
-"""The tables of a database, and their upgrades (Alembic; see ``migrations/versions``)."""
+"""The tables of a database, and their upgrades from earlier versions."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Engine
 
 from tradeoff.errors import StoreError
 
 VERSION_TABLE = "tradeoff_version"
 
+VERSION = "0002"  # of the tables
+UPGRADES = {
+    "0001": ("0002", "ALTER TABLE events ADD COLUMN crc BIGINT")
+}  # by version: the next one, and how to reach it
+
 metadata = sa.MetaData()
+
+version_table = sa.Table(VERSION_TABLE, metadata, sa.Column("version_num", sa.String(32), primary_key=True))
 
 logs_table = sa.Table(
     "logs",
@@ -43,32 +44,31 @@ UPGRADE_LOCK = 7_347_301
 def check_schema(engine: Engine, where: str, *, upgrade: bool) -> str:
     """Return the version of the tables; raise a StoreError for a database that is not ours or of a newer version.
 
-    With ``upgrade``, the tables of a new database are created and those of an older one upgraded.
+    With ``upgrade``, the tables of a new database are created and those of an older one upgraded, in one transaction.
     """
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    script = ScriptDirectory.from_config(config)
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        found, newest = context.get_current_revision(), script.get_current_head()
-        assert newest is not None
-        if found == newest:
-            return found
-        if found is None and set(sa.inspect(connection).get_table_names()) & {"logs", "events"}:
+        tables = set(sa.inspect(connection).get_table_names())
+        stored = connection.execute(sa.select(version_table)).scalar() if VERSION_TABLE in tables else None
+        if stored is None and tables & {"logs", "events"}:
             raise StoreError(
                 f"{where} has tables named logs or events that are not ours; it was not changed: use another database"
             )
-        if found is not None and found not in {revision.revision for revision in script.walk_revisions()}:
+        if stored not in (None, VERSION, *UPGRADES):
             raise StoreError(
-                f"{where} was written by a newer version of tradeoff (version {found!r} of the tables; this one "
-                f"supports {newest!r}); it was not changed: upgrade tradeoff"
+                f"{where} was written by a newer version of tradeoff (version {stored!r} of the tables; this one "
+                f"supports {VERSION!r}); it was not changed: upgrade tradeoff"
             )
-        if not upgrade:
-            if found is None:
-                raise StoreError(f"{where} holds nothing of tradeoff's; name the database that a server has used")
-            return found
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        return newest
+        if not upgrade and stored is None:
+            raise StoreError(f"{where} holds nothing of tradeoff's; name the database that a server has used")
+        if not upgrade and stored is not None:
+            return str(stored)
+        if stored is None:
+            metadata.create_all(connection)
+            connection.execute(sa.insert(version_table).values(version_num=VERSION))
+        while stored in UPGRADES:
+            stored, statement = UPGRADES[stored]
+            connection.execute(sa.text(statement))
+            connection.execute(sa.update(version_table).values(version_num=stored))
+        return VERSION
