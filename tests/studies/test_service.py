@@ -26,7 +26,7 @@ from tradeoff.studies import Study, TurnError
 from tradeoff.studies import compute as compute_module
 from tradeoff.studies import service as module
 from tradeoff.studies.checks import flags
-from tradeoff.studies.compute import BusyError, Compute, SlowError, WorkerError
+from tradeoff.studies.compute import BusyError, Compute, WorkerError
 from tradeoff.studies.service import Context, StudyService, answers_key
 from tradeoff.studies.session import MOST_STATEMENTS
 
@@ -448,35 +448,6 @@ def test_what_needs_no_computing_does_not_wait_for_those_who_compute(monkeypatch
 
 def events_seen(context: Context, events: Any, *more: Any) -> int:
     return len(events)
-
-
-def test_a_request_that_takes_too_long_is_told_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The computation goes on, holds only its own person up, and a later request has its result."""
-    free, computed = threading.Event(), []
-    original = module.compute_view
-
-    def slow(context: Context, events: Any) -> Any:
-        computed.append(len(events))
-        assert free.wait(PATIENCE)
-        return original(context, events)
-
-    async def run() -> None:
-        people = new_service()
-        token, other = await people.begin(), await people.begin()
-        await people.answer(token, 1, says(FIRST))
-        monkeypatch.setattr(module, "compute_view", slow)
-        monkeypatch.setattr(compute_module, "PATIENCE", 0.01)
-        for _ in range(3):
-            with pytest.raises(SlowError):
-                await people.question(token)
-        assert (await people.question(other)).turn == 1 and await people.answer(other, 1, says(SECOND)) == 2
-        await people.undo(token)  # not held up either
-        free.set()
-        monkeypatch.setattr(compute_module, "PATIENCE", PATIENCE)
-        assert (await people.question(token)).turn == 3 and (await people.question(other)).turn == 2
-
-    asyncio.run(run())
-    assert computed.count(3) >= 1 and len(computed) <= 3
 
 
 def test_an_answer_survives_a_strategy_that_fails_to_take_it_in(

@@ -1,16 +1,13 @@
-"""Servers on PostgreSQL: whichever of two is asked, nothing is lost or counted twice; the database fails and comes back."""
+"""A server on PostgreSQL whose database fails and comes back; two servers are in ``test_several_servers.py``."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import signal
 import subprocess
 import threading
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,7 @@ from tools.soak import actions_of
 
 from tests import postgresql, processes
 from tests.processes import until
-from tests.web.servers import TOOL, Server, begin, turn_of
+from tests.web.servers import TOOL, Server
 from tests.web.test_workers import gone, workers
 from tradeoff import Interview, load
 from tradeoff.apps.cli.main import main
@@ -43,17 +40,6 @@ def served(folder: Path, address: str, *more: str) -> Server:
     return Server(folder, "study", "serve", STUDY, "--workers", "1", "--store", address, *more)
 
 
-class Both:
-    """Two servers of the same study."""
-
-    def __init__(self, *servers: Server) -> None:
-        self.servers, self._turns = servers, itertools.cycle(servers)
-
-    def client(self) -> httpx.Client:
-        """Return a client of one server, and next time of the other."""
-        return next(self._turns).client()
-
-
 def created(address: str, folder: Path) -> str:
     """Return the address of a database that has the study now."""
     made = tool("study", "create", STUDY, *WORDS, "--store", address, folder=folder)
@@ -65,16 +51,6 @@ def created(address: str, folder: Path) -> str:
 def study(postgresql_server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     address = postgresql.new_database(postgresql_server, f"test_{uuid.uuid4().hex}")
     return created(address, tmp_path_factory.mktemp("study"))
-
-
-@pytest.fixture(scope="module")
-def both(study: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    """Two servers that tests share, each test with its own participants."""
-    with (
-        served(tmp_path_factory.mktemp("one"), study) as one,
-        served(tmp_path_factory.mktemp("two"), study) as two,
-    ):
-        yield Both(one, two)
 
 
 def kept(address: str) -> dict[str, list[dict[str, Any]]]:
@@ -90,119 +66,7 @@ def together(*calls: Callable[[], None]) -> None:
         thread.join()
 
 
-# --- two servers, one participant ---------------------------------------------------------------------------------------
-
-
-def test_both_servers_serve_everybody_and_everything_is_stored_exactly_once(both: Both, study: str) -> None:
-    acknowledged: dict[str, list[Any]] = {}
-    statuses: Counter[int] = Counter()
-
-    def asked(method: str, path: str, **sent: Any) -> dict[str, Any]:
-        with both.client() as client:
-            done = client.request(method, path, **sent)
-        statuses[done.status_code] += 1
-        assert done.status_code in (200, 201), done.text
-        found: dict[str, Any] = done.json()
-        return found
-
-    def person(seed: int) -> None:
-        rng = random.Random(seed)
-        state = asked("POST", "/api/interviews")
-        token, said = state["id"], []
-        here = f"/api/interviews/{token}"
-        while not state["finished"]:
-            again = asked("GET", f"{here}/question")
-            assert again == {key: value for key, value in state.items() if key != "id"}  # whoever is asked
-            reply = rng.choice(REPLIES)
-            state = asked("POST", f"{here}/answers", json={"turn": state["turn"], "reply": reply})
-            said.append(reply)
-        acknowledged[token] = said
-
-    together(*(lambda seed=seed: person(seed) for seed in range(6)))  # type: ignore[misc]
-    assert len(acknowledged) == 6 and set(statuses) == {200, 201}
-    logs = kept(study)
-    assert acknowledged.keys() <= logs.keys()
-    problem = load("dependent")
-    for token, said in acknowledged.items():
-        assert actions_of(logs[token]) == said
-        assert logs[token][-1]["event"] == "end" and Interview.resume(problem, logs[token]).finished
-        assert sum(event["event"] == "end" for event in logs[token]) == 1
-
-
-def test_what_is_sent_to_both_at_the_same_moment_counts_once(both: Both, study: str) -> None:
-    with both.client() as client:
-        token = client.post("/api/interviews").json()["id"]
-    won: list[Any] = []
-    for turn in range(1, 9):
-        with both.client() as client:
-            if client.get(f"/api/interviews/{token}/question").json()["finished"]:  # which depends on who won
-                break
-        ready = threading.Barrier(6)
-        done: list[tuple[int, Any]] = []
-
-        def submit(said: Any, turn: int = turn, ready: threading.Barrier = ready, done: Any = done) -> None:
-            with both.client() as own:
-                own.get("/healthz")  # connected
-                ready.wait()
-                sent = own.post(f"/api/interviews/{token}/answers", json={"turn": turn, "reply": said})
-                done.append((sent.status_code, said))
-
-        together(*(lambda said=said: submit(said) for said in (*REPLIES, *REPLIES[:2])))  # type: ignore[misc]
-        assert sorted(status for status, _ in done) == [200, 409, 409, 409, 409, 409], done
-        won += [said for status, said in done if status == 200]
-    assert len(won) >= 3 and actions_of(kept(study)[token]) == won
-
-
-def test_a_page_and_an_undo_are_seen_by_both_at_once(both: Both) -> None:
-    with both.client() as client:
-        here = begin(client)
-    for step in range(1, 13):
-        with both.client() as client:
-            assert turn_of(client.get(here).text) == step
-            path, sent = ("undo", {}) if step % 3 == 0 else ("answer", {"best": "1"})
-            done = client.post(f"{here}/{path}", data={"turn": str(step), **sent})
-            assert "notice" not in done.headers["location"]  # without a notice that it came too late
-
-
-def test_an_interview_that_is_begun_twice_at_the_same_moment_begins_once(both: Both, study: str) -> None:
-    """The first question is asked when an interview is begun: whoever comes second is shown the same one."""
-    with both.client() as client:
-        before = set(kept(study))
-        assert client.post(f"{both.servers[0].admin}/links", data={"count": "12"}).status_code == 303
-    for token in kept(study).keys() - before:
-        ready = threading.Barrier(4)
-        shown: list[tuple[int, int]] = []
-
-        def look(token: str = token, ready: threading.Barrier = ready, shown: Any = shown) -> None:
-            with both.client() as own:
-                own.get("/healthz")  # connected
-                ready.wait()
-                own.post(f"/i/{token}/start")
-                page = own.get(f"/i/{token}")
-                shown.append((page.status_code, turn_of(page.text) if page.status_code == 200 else 0))
-
-        together(look, look, look, look)
-        assert shown == [(200, 1)] * 4
-        assert [event["event"] for event in kept(study)[token]] == ["header", "question"]
-
-
 # --- killed, stopped, gone -------------------------------------------------------------------------------------------
-
-
-def test_participants_of_a_killed_server_go_on_at_the_same_question(study: str, tmp_path: Path) -> None:
-    with served(tmp_path, study) as server:
-        with server.client() as client:
-            here = begin(client)
-            for turn in ("1", "2"):
-                assert client.post(f"{here}/answer", data={"turn": turn, "best": "2"}).status_code == 303
-            before = client.get(here).text
-        server.kill()
-    with served(tmp_path, study) as again:
-        with again.client() as client:
-            assert client.get(here).text == before
-        os.killpg(again.process.pid, signal.SIGINT)  # Ctrl-C, which a terminal sends to all processes
-        assert again.process.wait(processes.PATIENCE) == 0
-    assert "Traceback" not in again.output.read_text(encoding="utf-8")
 
 
 def test_a_database_that_goes_away_is_said_and_when_it_is_back_answers_work_again(tmp_path: Path) -> None:
@@ -354,12 +218,15 @@ def test_a_database_of_somebody_else_is_left_as_it_is(postgresql_address: str, t
         assert tables == [("events",)]
 
 
-def test_a_study_on_postgresql_is_listed_and_exported_while_it_is_served(
-    both: Both, study: str, tmp_path: Path
-) -> None:
-    with both.client() as client:
-        token = client.post("/api/interviews").json()["id"]
-        assert answered(both.servers[0], f"/api/interviews/{token}/answers", 1).status_code == 200
+def test_a_study_on_postgresql_is_listed_and_exported_while_it_is_served(study: str, tmp_path: Path) -> None:
+    with served(tmp_path, study) as server:
+        with server.client() as client:
+            token = client.post("/api/interviews").json()["id"]
+        assert answered(server, f"/api/interviews/{token}/answers", 1).status_code == 200
+        check_export(study, token, tmp_path)
+
+
+def check_export(study: str, token: str, tmp_path: Path) -> None:
     links = tool("study", "list", "--links", STUDY, "--store", study, folder=tmp_path)
     assert links.stdout.splitlines()[-1] == f"/i/{token}"
     done = tool("study", "export", STUDY, "--store", study, "--out", "data", folder=tmp_path)

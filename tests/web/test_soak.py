@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tools.soak import Tally, check
 
-from tests import processes
 from tradeoff.stores import open_store
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "soak.py"
@@ -64,11 +62,3 @@ def test_an_interview_that_is_gone_is_lost(tmp_path: Path) -> None:
         store.create("soak", "bob", [HEADER])
     kept, lost, wrong = check(address, Tally(actions={"ann": SAID}), clients=0)
     assert (kept, lost) == (0, len(SAID)) and wrong
-
-
-def test_a_short_run_with_kills_loses_nothing(tmp_path: Path) -> None:
-    words = ["coffee", "--strategy", "paper", "--kills", "2", "--every", "3", "--clients", "3", "--checks"]
-    done = processes.run([sys.executable, str(TOOL), *words], cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    summary = done.stdout.splitlines()[-1]
-    assert "2 kills" in summary and ", 0 lost;" in summary and " 0 acknowledged" not in summary

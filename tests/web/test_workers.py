@@ -152,8 +152,8 @@ def test_workers_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
         until(lambda: all(map(gone, running)), "the end of the workers")
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_soon_while_a_job_runs_and_keeps_the_answer(tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_it_ends_soon_while_a_job_runs_and_no_answer_is_lost(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "slow_problem.py").write_text(SLOW, encoding="utf-8")
     with Server(tmp_path, "serve", *SLOWLY) as server:
         with server.client() as client:
@@ -170,13 +170,15 @@ def test_it_ends_soon_while_a_job_runs_and_keeps_the_answer(tmp_path: Path, how:
         assert still_replies(server) and all(thread.is_alive() for thread in waiting)
         begun = time.monotonic()
         os.killpg(server.process.pid, how)  # as a terminal does: all processes are told
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=PATIENCE) == (-how if how == signal.SIGKILL else 0)
         assert time.monotonic() - begun < 10
         for thread in waiting:
             thread.join()
         until(lambda: gone(worker), "the end of the worker")
-        said = server.output.read_text(encoding="utf-8")
-        assert "Everything is saved; the same command continues." in said and "Traceback" not in said
+        output = server.output.read_text(encoding="utf-8")
+        assert "Traceback" not in output
+        assert ("Everything is saved; the same command continues." in output) == (how != signal.SIGKILL)
+    assert actions_of(stored(tmp_path, here.rpartition("/")[2])) == [{"best": 1}]
     (tmp_path / "slow").unlink()
     with Server(tmp_path, "serve", *SLOWLY) as server:
         assert answer(server, here) == 2
