@@ -130,7 +130,7 @@ def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'study.db'}"
     with open_store(store) as opened:
         study = Study.of(problem, "mine", checks=False)
-        study.keep(opened, problem)
+        study.save(opened, problem)
         for number, weights in enumerate(([3, 1, 0, 0], [0, 3, 0, 1], None)):
             session = Session.begin(problem, checks=False, order_seed=number, **study.interview_settings())
             if weights is not None:
@@ -144,7 +144,7 @@ def test_a_study_chooses_for_those_who_have_finished(tmp_path: Path) -> None:
         assert "Nobody has finished yet; 0 have a link." in checked(group_page(context, {})).text
     with open_store(store) as opened:
         empty = Study.of(problem, "empty")
-        empty.keep(opened, problem)
+        empty.save(opened, problem)
         found = finished_people(problem, opened.logs("mine"))
         assert found.names == ("person 1", "person 2") and found.weights.sum(axis=1).tolist() == pytest.approx([1, 1])
     done = run("study", "group", "empty", "--store", store)

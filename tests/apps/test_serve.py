@@ -424,7 +424,7 @@ def test_workers_use_the_stored_problem_when_its_file_is_another_one(folder: Pat
     problem = source.read()
     study = Study.of(problem, "mine", strategy="paper", source=source.data())
     with open_store(STORE) as store:
-        study.keep(store, problem)
+        study.save(store, problem)
     assert worker_problem(study, source) == problem.fingerprint
     save(catalogue(shift=0.5), "items.toml")
     assert source.read().fingerprint != problem.fingerprint == worker_problem(study, source)
@@ -438,7 +438,7 @@ def test_workers_refuse_another_problem_when_the_first_is_not_stored(folder: Pat
     problem = source.read()
     study = Study.of(problem, "mine", source=source.data())
     with open_store(STORE) as store:
-        study.keep(store, problem)
+        study.save(store, problem)
     assert worker_problem(study, source) == problem.fingerprint
     save(catalogue(shift=0.5), "items.toml")
     with pytest.raises(StoreError, match="not what it was"):

@@ -175,7 +175,7 @@ def write_study(path: Path, problem: Any) -> None:
         source={"name": "problem-1-bicycles.json", "options": {}},
     )  # fmt: skip
     with open_store("memory:") as store:
-        study.keep(store, problem)
+        study.save(store, problem)
         write_log(path, store.read("studies", "cycling"))
 
 
@@ -187,7 +187,7 @@ def write_store(path: Path, problem: Any) -> None:
 
     with open_store(f"sqlite:///{path}") as store:
         study = Study.of(problem, "cycling", strategy="paper", seed=7)
-        study.keep(store, problem)
+        study.save(store, problem)
         person = LinearRespondent.scaled(problem, WEIGHTS, 0.01)
         for most in (1000, 3):
             token = new_token()

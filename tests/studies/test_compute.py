@@ -131,7 +131,7 @@ def test_callers_take_turns_and_each_is_served_in_order(tmp_path: Path, workers:
 def test_too_many_that_wait_are_refused_and_nobody_else(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WAITING", 3)
+    monkeypatch.setattr(module, "MAX_WAITING", 3)
 
     async def run() -> None:
         with computing(tmp_path, workers) as compute:
@@ -162,7 +162,7 @@ def test_a_slow_computation_goes_on_and_a_later_request_finds_its_result(
             for _ in range(3):
                 with pytest.raises(SlowError, match=r"0\.05 seconds"):
                     await compute.get("key", jobs.hold, "a", timeout=0.05)
-            monkeypatch.setattr(module, "PATIENCE", 0.05)
+            monkeypatch.setattr(module, "REQUEST_TIMEOUT", 0.05)
             with pytest.raises(SlowError):
                 await compute.get("key", jobs.hold, "a")
             monkeypatch.undo()
@@ -242,7 +242,7 @@ def test_a_worker_that_is_killed_in_the_middle_is_replaced_and_its_job_repeated(
 @pytest.mark.parametrize("job", [jobs.die, jobs.hang])
 def test_a_job_that_ends_two_workers_is_given_up_and_the_others_go_on(tmp_path: Path, job: Any) -> None:
     async def run() -> None:
-        with computing(tmp_path, 1, longest=1.0) as compute:
+        with computing(tmp_path, 1, job_timeout=1.0) as compute:
             await compute.get("before", jobs.work, "before")
             bad = asyncio.create_task(compute.get("bad", job, "bad", 2))
             good = asyncio.create_task(compute.get("good", jobs.work, "good"))
@@ -257,7 +257,7 @@ def test_a_job_that_ends_two_workers_is_given_up_and_the_others_go_on(tmp_path: 
 
 def test_a_job_that_hangs_is_killed_and_the_other_worker_is_not_affected(tmp_path: Path) -> None:
     async def run() -> None:
-        with computing(tmp_path, 2, longest=2.0) as compute:
+        with computing(tmp_path, 2, job_timeout=2.0) as compute:
             nears = [near_of(compute, 0), near_of(compute, 1)]
             _, theirs = [(await compute.get(near, jobs.work, "warm", near=near))[1] for near in nears]
             hung = asyncio.create_task(compute.get("hangs", jobs.hang, "hangs", 1, near=nears[0]))

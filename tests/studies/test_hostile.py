@@ -47,7 +47,7 @@ def hostile(source: str, kept: bool) -> None:
     """Write a database with a study whose header names a program."""
     study = Study.of(COFFEE, "tasting", source={"name": source, "options": {}})
     scratch = InMemoryStore()
-    study.keep(scratch, COFFEE)
+    study.save(scratch, COFFEE)
     with open_store("sqlite:///sent.db") as store:
         store.create("studies", "tasting", scratch.read("studies", "tasting")[: 2 if kept else 1])
 
@@ -112,7 +112,7 @@ def test_the_program_that_a_person_names_is_run_and_must_be_the_same(folder: Pat
 )  # fmt: skip
 def test_a_damaged_study_is_said_to_be_damaged(folder: Path, change: dict[str, Any]) -> None:
     study, scratch = Study.of(COFFEE, "tasting"), InMemoryStore()
-    study.keep(scratch, COFFEE)
+    study.save(scratch, COFFEE)
     header, problem = scratch.read("studies", "tasting")
     store = InMemoryStore()
     store.create("studies", "tasting", [{**header, **change}, problem])

@@ -35,7 +35,7 @@ def new_service(store: Store | None = None, problem: Any = COFFEE, **given: Any)
     """Return the service of a new study; by default a quick strategy."""
     study = Study.of(problem, "tasting", **{"strategy": "paper", **given})
     store = store or InMemoryStore()
-    study.keep(store, problem)
+    study.save(store, problem)
     return service_of(study, store, problem)
 
 
@@ -423,7 +423,7 @@ def test_what_needs_no_computing_does_not_wait_for_those_who_compute(monkeypatch
         heavy = asyncio.ensure_future(people.compute.get("heavy", hold))
         while not entered.is_set():
             await asyncio.sleep(0.001)
-        monkeypatch.setattr(compute_module, "WAITING", 0)
+        monkeypatch.setattr(compute_module, "MAX_WAITING", 0)
         try:
             again = await people.question(ann)
             assert again.prompt is not None and shown.prompt is not None and again.view is not None

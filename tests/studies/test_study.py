@@ -39,9 +39,9 @@ def test_a_study_that_cannot_work_is_refused_when_it_is_made(given: dict[str, An
 def test_a_study_is_stored_once_with_its_problem(tmp_path: Path) -> None:
     made = Study.of(COFFEE, "tasting", seed=7, texts={"title": "=1+1"})
     with open_store(f"sqlite:///{tmp_path / 'study.db'}") as store:
-        made.keep(store, COFFEE)
+        made.save(store, COFFEE)
         with pytest.raises(ArgumentError, match="already"):
-            made.keep(store, COFFEE)
+            made.save(store, COFFEE)
     with open_store(f"sqlite:///{tmp_path / 'study.db'}", write=False) as store:
         assert Study.names(store) == ["tasting"] and Study.read(store, "tasting") == made
         assert Study.problem_of(store, "tasting").fingerprint == COFFEE.fingerprint
@@ -60,7 +60,7 @@ def test_a_study_keeps_to_the_problem_it_was_made_for() -> None:
 def test_a_study_with_a_removed_kind_of_question_goes_on() -> None:
     store = InMemoryStore()
     old = replace(Study.of(COFFEE, "tasting"), settings={"questions": "rank-3", "strengths": True})
-    old.keep(store, COFFEE)
+    old.save(store, COFFEE)
     read = Study.read(store, "tasting")
     assert read.settings == {"questions": "best-worst-4"}
     read.check(COFFEE)

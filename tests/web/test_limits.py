@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from tests.processes import PATIENCE
 from tests.web.servers import Server, begin
 from tradeoff.apps.web import limits as module
-from tradeoff.apps.web.limits import PERIOD, QUEUE, Bucket, Limiter, Limits, address_of
+from tradeoff.apps.web.limits import QUEUE, REFILL_TIME, Bucket, Limiter, Limits, address_of
 from tradeoff.errors import ArgumentError
 
 
@@ -146,7 +146,7 @@ def test_begins_come_back_with_time() -> None:
         assert await begins("192.0.2.1", "/i/x/answer") == 200
         assert await begins("192.0.2.2", "/api/interviews") == 200
         assert await begins("192.0.2.3") == 503  # the total
-        now[0] = PERIOD / 2
+        now[0] = REFILL_TIME / 2
         assert [await begins("192.0.2.1") for _ in range(2)] == [200, 429]
 
     asyncio.run(run())
@@ -181,11 +181,11 @@ def test_a_bucket_grants_no_more_than_it_says_and_waits_no_longer(size: int, pau
             now = bucket.at
     for i, begin_at in enumerate(granted):
         for j, end in enumerate(granted[i:], start=i):
-            assert j - i + 1 <= size + (end - begin_at) * size / PERIOD + 1e-6
+            assert j - i + 1 <= size + (end - begin_at) * size / REFILL_TIME + 1e-6
 
 
 def test_only_so_many_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "VISITORS", 50)
+    monkeypatch.setattr(module, "MAX_VISITORS", 50)
 
     async def run() -> None:
         app = Slow()

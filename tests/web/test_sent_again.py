@@ -37,7 +37,7 @@ class Servers:
     def __init__(self, store: Store, **given: Any) -> None:
         self.store = store
         self.study = Study.of(COFFEE, "tasting", **{"settings": {"questions": "pairs"}, "checks": False, **given})
-        self.study.keep(store, COFFEE)
+        self.study.save(store, COFFEE)
 
     @property
     def service(self) -> StudyService:
@@ -213,7 +213,7 @@ def test_a_busy_server_says_so_and_serves_what_needs_no_computing(monkeypatch: p
     page, result = client.get(ann), client.get(f"{ann}/result")
     assert page.status_code == result.status_code == 200
     with occupied(service), monkeypatch.context() as patched:
-        patched.setattr(compute_module, "WAITING", 0)
+        patched.setattr(compute_module, "MAX_WAITING", 0)
         assert client.get("/healthz").status_code == 200
         assert client.get(ann).text == page.text  # drawn before
         assert client.get(f"{ann}/result").text == result.text
@@ -235,7 +235,7 @@ def test_a_request_that_takes_too_long_is_told_to_try_again(monkeypatch: pytest.
     paths = (page, f"{page}/result", f"/api/interviews/{page.rpartition('/')[2]}/question")
     client.post(f"{page}/answer", data={"turn": "1", "best": "1"})
     with occupied(service), monkeypatch.context() as patched:
-        patched.setattr(compute_module, "PATIENCE", 0.01)
+        patched.setattr(compute_module, "REQUEST_TIMEOUT", 0.01)
         for path in paths:
             refused = client.get(path)
             assert refused.status_code == 503 and int(refused.headers["retry-after"]) > 0 and "safe" in refused.text

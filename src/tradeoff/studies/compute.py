@@ -2,7 +2,7 @@
 
 ``Compute.get`` looks for a result in the cache, then among the computations in flight, and else lets a worker compute it. A
 worker is one process that computes one job at a time. One that dies or hangs is killed and replaced, and its job repeated once.
-Results are kept pickled: their size is known, and nobody can change what others receive.
+Results are cached pickled: their size is known, and no caller can change what others receive.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tradeoff.errors import TradeoffError
 log = logging.getLogger("tradeoff.compute")
 
 CACHE_BYTES = 64 << 20
-WAITING = 500  # computations that may wait
-PATIENCE = 50.0  # seconds until a request is told to try again; proxies give up after 60
-LONGEST = 60.0  # seconds after which a worker counts as hung
-STARTING = 120.0  # seconds in which one imports everything and reads the problem
-MOST_WORKERS = 4  # each has the model and its own caches in memory
+MAX_WAITING = 500  # computations that may wait
+REQUEST_TIMEOUT = 50.0  # seconds until a request is refused; the client tries again; proxies give up after 60
+JOB_TIMEOUT = 60.0  # seconds after which a worker counts as hung
+START_TIMEOUT = 120.0  # seconds in which one imports everything and reads the problem
+MAX_WORKERS = 4  # each has the model and its own caches in memory
 NICENESS = 5  # workers leave the processor to the process that replies
 
 Prepare = Callable[..., Any]  # returns the context that every job receives first
@@ -64,7 +64,7 @@ class WorkerLostError(TradeoffError):
 
 def default_workers() -> int:
     """Return how many worker processes to use: one for each core but one, which replies."""
-    return max(1, min(MOST_WORKERS, (os.cpu_count() or 1) - 1))
+    return max(1, min(MAX_WORKERS, (os.cpu_count() or 1) - 1))
 
 
 class Compute:
@@ -72,14 +72,14 @@ class Compute:
 
     def __init__(
         self, prepare: Prepare, arguments: tuple[Any, ...] = (), *, workers: int = 0, cache_bytes: int = CACHE_BYTES,
-        longest: float = LONGEST,
+        job_timeout: float = JOB_TIMEOUT,
     ) -> None:  # fmt: skip
         """``prepare(*arguments)`` makes the context in each worker. Without ``workers``, a thread of this process computes."""
         self.workers = [
-            _ProcessWorker(prepare, arguments, longest) if workers else _ThreadWorker(prepare, arguments)
+            _ProcessWorker(prepare, arguments, job_timeout) if workers else _ThreadWorker(prepare, arguments)
             for _ in range(workers or 1)
         ]
-        self._lines = [_Line(worker) for worker in self.workers]
+        self._queues = [_FairQueue(worker) for worker in self.workers]
         self._cache: LRUCache[Hashable, bytes] = LRUCache(cache_bytes, getsizeof=len)
         self._in_flight: dict[Hashable, asyncio.Task[bytes]] = {}
         self._closed = False
@@ -87,16 +87,16 @@ class Compute:
     @property
     def waiting(self) -> int:
         """How many computations wait for a worker."""
-        return sum(len(line) for line in self._lines)
+        return sum(len(queue) for queue in self._queues)
 
     def check(self) -> None:
         """Raise a BusyError if no further computation may wait."""
-        if self._closed or self.waiting >= WAITING:
+        if self._closed or self.waiting >= MAX_WAITING:
             raise BusyError(self.waiting)
 
     def worker_of(self, near: bytes) -> int:
         """Return the number of the worker that computes jobs with this ``near`` unless it is busy."""
-        return zlib.crc32(near) % len(self._lines)
+        return zlib.crc32(near) % len(self._queues)
 
     def cached(self, key: Hashable) -> Any | None:
         """Return a result if it is in the cache."""
@@ -111,17 +111,17 @@ class Compute:
 
         Jobs with the same ``near`` go to the same worker, which has computed what they have in common; if that one is busy,
         they go to an idle one. Callers take turns.
-        Raise a BusyError if too many wait, and a SlowError after ``timeout`` (``PATIENCE``) seconds.
+        Raise a BusyError if too many wait, and a SlowError after ``timeout`` (``REQUEST_TIMEOUT``) seconds.
         """
-        timeout = PATIENCE if timeout is None else timeout
+        timeout = REQUEST_TIMEOUT if timeout is None else timeout
         content = self._cache.get(key)
         if content is None:
             task = self._in_flight.get(key)
             if task is None:
                 self.check()
-                own = self._lines[self.worker_of(near)]
-                line = next((one for one in (own, *self._lines) if not one.busy), own)
-                task = asyncio.ensure_future(line.compute(job, arguments, caller))
+                own = self._queues[self.worker_of(near)]
+                queue = next((candidate for candidate in (own, *self._queues) if not candidate.busy), own)
+                task = asyncio.ensure_future(queue.compute(job, arguments, caller))
                 self._in_flight[key] = task
                 task.add_done_callback(lambda done: self._finished(key, done))
             try:
@@ -140,13 +140,13 @@ class Compute:
     def close(self) -> None:
         """End the workers, and refuse everything that waits or comes later."""
         self._closed = True
-        for line in self._lines:
-            line.refuse()
+        for queue in self._queues:
+            queue.refuse()
         for worker in self.workers:
             worker.close()
 
 
-class _Line:
+class _FairQueue:
     """The jobs that wait for one worker. Callers take turns."""
 
     def __init__(self, worker: _ProcessWorker | _ThreadWorker) -> None:
@@ -213,7 +213,7 @@ class _ThreadWorker:
                 self._context = self._prepare(*self._arguments)
             return pickle.dumps(job(self._context, *arguments))
         except Exception as error:
-            raise _reported(error) from error
+            raise _job_error(error) from error
 
     def memory(self) -> int:
         """It has no memory of its own."""
@@ -227,9 +227,9 @@ class _ThreadWorker:
 class _ProcessWorker:
     """One worker process, and the thread that talks to it."""
 
-    def __init__(self, prepare: Prepare, arguments: tuple[Any, ...], longest: float) -> None:
+    def __init__(self, prepare: Prepare, arguments: tuple[Any, ...], job_timeout: float) -> None:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="tradeoff compute")
-        self._target, self._longest = (prepare, arguments), longest
+        self._target, self._job_timeout = (prepare, arguments), job_timeout
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._ready = False  # whether the process has made its context
@@ -241,13 +241,13 @@ class _ProcessWorker:
         for _ in range(2):
             try:
                 connection = self._connected()
-                if not self._ready and not connection.poll(STARTING):
-                    raise TimeoutError(f"not started after {STARTING:g} seconds")
+                if not self._ready and not connection.poll(START_TIMEOUT):
+                    raise TimeoutError(f"not started after {START_TIMEOUT:g} seconds")
                 if not self._ready:
                     self._ready = bool(connection.recv())
                 connection.send((job, arguments))
-                if not connection.poll(self._longest):
-                    raise TimeoutError(f"no result after {self._longest:g} seconds")
+                if not connection.poll(self._job_timeout):
+                    raise TimeoutError(f"no result after {self._job_timeout:g} seconds")
                 succeeded, content = connection.recv()
             except (EOFError, OSError) as error:
                 if not self._closed:
@@ -317,7 +317,7 @@ def start_uninterrupted(process: BaseProcess) -> None:
 def _work(connection: Connection, parent: int, prepare: Prepare, arguments: tuple[Any, ...]) -> None:
     """Compute jobs in a worker process until the process that started it is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends this one
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     with contextlib.suppress(AttributeError, OSError):  # Windows has no such priorities
         os.nice(NICENESS)
     context: Any = None
@@ -332,11 +332,11 @@ def _work(connection: Connection, parent: int, prepare: Prepare, arguments: tupl
                 context = prepare(*arguments) if context is None else context
                 reply = True, pickle.dumps(job(context, *given))
             except Exception as error:
-                reply = False, _reported(error)
+                reply = False, _job_error(error)
             connection.send(reply)
 
 
-def _reported(error: Exception) -> TradeoffError:
+def _job_error(error: Exception) -> TradeoffError:
     """Return the error that the caller gets; one that no job should raise is logged."""
     if isinstance(error, TradeoffError):
         return error
@@ -344,7 +344,7 @@ def _reported(error: Exception) -> TradeoffError:
     return WorkerError(f"{type(error).__name__}: {error}")
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """End this process when its parent has ended, also in the middle of a job."""
     while os.getppid() == parent:
         time.sleep(0.5)

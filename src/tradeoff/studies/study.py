@@ -102,9 +102,9 @@ class Study:
         digest = hmac.new(self.admin.encode(), f"{purpose}/{self.name}/{key}".encode(), hashlib.sha256).digest()
         return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
-    # --- keeping ------------------------------------------------------------------------------------------------------
+    # --- storing ------------------------------------------------------------------------------------------------------
 
-    def keep(self, store: Store, problem: AnyProblem) -> None:
+    def save(self, store: Store, problem: AnyProblem) -> None:
         """Write the study and its problem to the store; raise an ArgumentError if a study of that name exists.
 
         A problem that cannot be stored (an optimiser or a very large model) is loaded again from its source, or must be
@@ -166,11 +166,11 @@ class Study:
 
         events = _events(store, name)
         study = Study._from(events[0], name)
-        kept = next((event for event in events if event.get("event") == "problem"), None)
+        stored = next((event for event in events if event.get("event") == "problem"), None)
         if named is not None:
             problem = named
-        elif kept is not None:
-            problem = _kept_problem(kept, study)
+        elif stored is not None:
+            problem = _stored_problem(stored, study)
         elif not study.source:
             raise StoreError(f"the study {name!r} was made without its problem; it can only be served by its program")
         elif runs_code(study.source["name"]):
@@ -195,7 +195,7 @@ KINDS: dict[str, type] = {
 }
 
 
-def _kept_problem(event: Mapping[str, Any], study: Study) -> AnyProblem:
+def _stored_problem(event: Mapping[str, Any], study: Study) -> AnyProblem:
     """Return the problem that was stored with a study."""
     from tradeoff.sources import load
 
@@ -229,7 +229,7 @@ def problem_bytes(problem: AnyProblem) -> bytes:
         data = path.read_bytes()
     if len(data) > LARGEST_PROBLEM:
         raise ProblemError(
-            f"the problem takes {len(data) / 2**20:,.0f} MB; at most {LARGEST_PROBLEM >> 20} MB are kept with a study: "
+            f"the problem takes {len(data) / 2**20:,.0f} MB; at most {LARGEST_PROBLEM >> 20} MB are stored with a study: "
             "use `tradeoff serve` with the file itself"
         )
     return data

@@ -202,7 +202,7 @@ def serve(source: Source, chosen: StrategyOptions, store: str, listen: ListenOpt
                 problem, name, strategy=chosen.strategy, settings=settings, seed=chosen.seed, checks=False,
                 source=source.data(),
             )  # fmt: skip
-            study.keep(opened, problem)
+            study.save(opened, problem)
             new = True
         run(opened, store, study, problem, listen, source, show_secret=new)
 

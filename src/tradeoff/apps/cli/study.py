@@ -111,7 +111,7 @@ def create(
             seed=chosen.seed, checks=checks, open=is_open, sharing=sharing, source=source.data(),
         )  # fmt: skip
     with open_store(store) as opened:
-        made.keep(opened, problem)
+        made.save(opened, problem)
         service = StudyService(made, problem, opened, Compute(Context.of, (opened, made, problem)))
         tokens = [service.invite() for _ in range(participants)]
     click.echo(f"The study {name!r} is created.", err=True)

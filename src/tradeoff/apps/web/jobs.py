@@ -179,14 +179,14 @@ def current_why_not(context: Context, events: list[Event], name: str) -> dict[st
 def group_page(context: Context, logs: Mapping[str, Log]) -> str:
     """Return the page with one choice for everybody who has finished, and what it costs each."""
     study, problem = context.study, context.problem(context.study.fingerprint)
-    told, refused = None, ""
+    words, refused = None, ""
     try:
         people = finished_people(problem, logs)
-        told = group_words(problem, people, choices_of(people, problem, GROUP_MENU, None))
+        words = group_words(problem, people, choices_of(people, problem, GROUP_MENU, None))
     except ArgumentError as error:
         refused = f"{str(error)[:1].upper()}{str(error)[1:]}."
     back = f"/admin/{study.admin}"
-    return render("together.html", title=study.name, told=told, total=len(logs), refused=refused, back=back)
+    return render("together.html", title=study.name, told=words, total=len(logs), refused=refused, back=back)
 
 
 def warm_up(context: Context) -> None:

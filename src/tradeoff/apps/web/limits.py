@@ -28,10 +28,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tradeoff.apps.web.security import refusal
 from tradeoff.errors import ArgumentError
 
-PERIOD = 600.0  # seconds over which interviews begun are counted
+REFILL_TIME = 600.0  # seconds over which interviews begun are counted
 QUEUE = 4  # requests that may wait for each one in progress
-VISITORS = 10_000  # addresses remembered; the least recent ones are forgotten
-BEGINNINGS = frozenset({"/start", "/api/interviews"})
+MAX_VISITORS = 10_000  # addresses remembered; the least recent ones are forgotten
+BEGIN_PATHS = frozenset({"/start", "/api/interviews"})
 HEALTH = "/healthz"  # costs no more than a refusal
 STATIC = "/static/"  # is not computed, and waits for nobody's computation
 SITE = 48  # bits of the network that one customer of a provider may get
@@ -75,7 +75,7 @@ class Limits:
 
 
 class Bucket:
-    """Tokens that are spent one at a time; a full bucket refills within ``PERIOD``."""
+    """Tokens that are spent one at a time; a full bucket refills within ``REFILL_TIME``."""
 
     def __init__(self, size: int, now: float) -> None:
         self.size, self.tokens, self.at = size, float(size), now
@@ -84,9 +84,9 @@ class Bucket:
         """Return the seconds until a token is there."""
         if not self.size:
             return 0.0
-        self.tokens = min(self.size, self.tokens + (now - self.at) * self.size / PERIOD)
+        self.tokens = min(self.size, self.tokens + (now - self.at) * self.size / REFILL_TIME)
         self.at = now
-        return max(0.0, (1 - self.tokens) * PERIOD / self.size)
+        return max(0.0, (1 - self.tokens) * REFILL_TIME / self.size)
 
     def spend(self) -> None:
         """Take a token."""
@@ -152,15 +152,15 @@ class Limiter:
         limits, now = self.limits, self.clock()
         most = limits.requests * (1 + QUEUE)  # in progress and waiting
         if visitor is not None and limits.requests and visitor.present >= most:
-            return 429, "too many requests of this address are in progress; try again in a moment", 2
+            return 429, "too many requests from your network; try again in a moment", 2
         if limits.requests_total and self.present >= limits.requests_total:
-            return 503, "too many people are asking at the moment; try again in a moment", 5
+            return 503, "too many requests at the moment; try again in a few seconds", 5
         # A route's pattern also matches a line feed at the end of the path.
-        if scope["method"] != "POST" or scope["path"].rstrip("\n") not in BEGINNINGS:
+        if scope["method"] != "POST" or scope["path"].rstrip("\n") not in BEGIN_PATHS:
             return None
-        buckets = [(self.begins, 503, "too many interviews were begun; try again later")]
+        buckets = [(self.begins, 503, "too many interviews were started; try again later")]
         if visitor is not None:
-            own = "too many interviews were begun from this {}; try again later"
+            own = "too many interviews were started from this {}; try again later"
             buckets = [
                 (visitor.begins, 429, own.format("address")),
                 (visitor.site, 429, own.format("network")),
@@ -188,10 +188,10 @@ class Limiter:
         visitor = self.visitors.get(name)
         if visitor is None:
             visitor = self.visitors[name] = Visitor(self.limits, self._site(name), self.clock())
-            for oldest in list(islice(self.visitors, 2 if len(self.visitors) > VISITORS else 0)):
+            for oldest in list(islice(self.visitors, 2 if len(self.visitors) > MAX_VISITORS else 0)):
                 if self.visitors[oldest].present:
                     self.visitors.move_to_end(oldest)
-                elif len(self.visitors) > VISITORS:
+                elif len(self.visitors) > MAX_VISITORS:
                     del self.visitors[oldest]
         self.visitors.move_to_end(name)
         return visitor
@@ -213,24 +213,24 @@ def address_of(scope: Scope, header: str | None) -> str | None:
     that is missing or holds no address, the peer does not count instead: it is the proxy.
     """
     if header:
-        told = Headers(scope=scope).getlist(header)
-        text = told[-1].rpartition(",")[2] if told else ""
+        values = Headers(scope=scope).getlist(header)
+        text = values[-1].rpartition(",")[2] if values else ""
     else:
         text = (scope.get("client") or ("",))[0]
-    found = _counted(text)
+    found = _visitor_name(text)
     return None if found == THIS_MACHINE else found
 
 
 @lru_cache(4_096)
-def _counted(text: str) -> str:
+def _visitor_name(text: str) -> str:
     """Return an address as limits count it: IPv6 by network.
 
-    >>> _counted("2001:db8::1:2"), _counted("::ffff:10.0.0.1"), _counted("::1"), _counted("me")
+    >>> _visitor_name("2001:db8::1:2"), _visitor_name("::ffff:10.0.0.1"), _visitor_name("::1"), _visitor_name("me")
     ('2001:db8::/64', '10.0.0.1', 'this machine', 'unknown')
 
     It may have a port, and be written as in the header "Forwarded".
 
-    >>> _counted("203.0.113.5:4711"), _counted('proto=https; For="[2001:db8::1]:443"')
+    >>> _visitor_name("203.0.113.5:4711"), _visitor_name('proto=https; For="[2001:db8::1]:443"')
     ('203.0.113.5', '2001:db8::/64')
     """
     pairs = (part.partition("=") for part in text.split(";"))

@@ -83,12 +83,12 @@ class Guard:
         hosts = headers.getlist("host")
         host = hosts[0] if len(hosts) == 1 else ""
         if _name_of(host) not in self.hosts:
-            return refusal(scope, 400, "this server is not known under that name")
+            return refusal(scope, 400, "unknown host name; the server allows names given with --allowed-host")
         if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
             foreign = origin is not None and _endpoint(origin) != _endpoint(f"{origin.partition('://')[0]}://{host}")
             if foreign or site in ("cross-site", "same-site"):
-                return refusal(scope, 403, "forms of other sites are not accepted")
+                return refusal(scope, 403, "requests from other sites are not accepted")
             length = headers.get("content-length", "0")
             if not (length.isascii() and length.isdigit()) or int(length) > LARGEST_BODY:
                 return _too_large(scope)

@@ -33,7 +33,7 @@ HEADER_TIMEOUT = 4_000  # milliseconds for the head of a request, and for an idl
 LARGEST_HEAD = 32 << 10  # bytes of a request's head
 BACKLOG = 4_096  # connections that may wait to be accepted
 CONNECTIONS = 16_384  # open connections of a process; Granian accepts no more until one closes
-OTHER_FILES = 256  # descriptors kept for the store, the modules and the threads
+OTHER_FILES = 256  # descriptors reserved for the store, the modules and the threads
 GRACE = 3.0  # seconds that requests have to end when the server stops
 COLLECT_AFTER = (5_000, 3, 1)  # objects, young collections, middle collections
 
@@ -79,13 +79,13 @@ def run_server(
         service, hosts=(*LOOPBACK, *options.hosts), limits=options.limits, visitor_header=options.visitor_header,
         leaving=leaving,
     )  # fmt: skip
-    keep_collections_short()
+    shorten_collections()
 
     async def run() -> None:
         warm = [compute.get(("warm up", i), jobs.warm_up, near=near) for i, near in enumerate(_one_per_worker(compute))]
         await asyncio.gather(*warm)
-        leave = Leave(leaving, options.drain, compute.close)
-        await _serve(app, options.addresses, port, lambda: ready(port), leave)
+        shutdown = Shutdown(leaving, options.drain, compute.close)
+        await _serve(app, options.addresses, port, lambda: ready(port), shutdown)
 
     try:
         asyncio.run(run())
@@ -121,13 +121,13 @@ def _one_per_worker(compute: Compute) -> list[bytes]:
     return list(found.values())
 
 
-def keep_collections_short() -> None:
+def shorten_collections() -> None:
     """Make every garbage collection short: it examines only objects created since the last full one.
 
     Solved directions and sessions are many and live long, but none is part of a reference cycle: they are freed when the
     last reference to them is dropped, and need no collector.
     """
-    with _interrupted_afterwards():
+    with _delay_interrupts():
         gc.collect()
         gc.freeze()
         gc.collect()  # Python delays a full collection until objects have grown by a quarter of what the last one examined
@@ -136,7 +136,7 @@ def keep_collections_short() -> None:
 
 
 @contextlib.contextmanager
-def _interrupted_afterwards() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Delay Ctrl-C to the end of the block: Python ignores exceptions that are raised during a garbage collection."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -234,15 +234,17 @@ def open_more_files() -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Leave:
-    """How a server ends that is told to by SIGTERM: it says so on its health page, goes on for a while, and stops."""
+class Shutdown:
+    """What SIGTERM does: the health page says so, requests are served for a while, and the server stops."""
 
     leaving: threading.Event = field(default_factory=threading.Event)
     drain: float = 0.0  # seconds; a load balancer notices meanwhile, and sends visitors to another server
     refuse: Callable[[], None] = lambda: None  # ends the requests that still wait for a computation
 
 
-async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None], leave: Leave) -> None:
+async def _serve(
+    app: ASGIApp, addresses: Sequence[str], port: int, ready: Callable[[], None], shutdown: Shutdown
+) -> None:
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.server.embed import Server
@@ -269,14 +271,14 @@ async def _serve(app: ASGIApp, addresses: Sequence[str], port: int, ready: Calla
     def stop() -> None:
         for server in servers:
             server.stop()  # type: ignore[no-untyped-call]  # Granian waits until open requests have ended
-        loop.call_later(GRACE, leave.refuse)
+        loop.call_later(GRACE, shutdown.refuse)
 
     def stop_soon() -> None:
-        if leave.leaving.is_set() or not leave.drain:
+        if shutdown.leaving.is_set() or not shutdown.drain:
             stop()
         else:
-            leave.leaving.set()
-            loop.call_later(leave.drain, stop)
+            shutdown.leaving.set()
+            loop.call_later(shutdown.drain, stop)
 
     for number, handler in ((signal.SIGINT, stop), (signal.SIGTERM, stop_soon)):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C raises KeyboardInterrupt instead
