@@ -210,7 +210,7 @@ def test_what_is_typed_wrong_is_said_in_one_line_and_changes_nothing(folder: Pat
 
 def test_a_store_that_cannot_be_used_is_said_with_its_name(folder: Path) -> None:
     for words in (("study", "create", "mine", "dependent", *PAPER), ("serve", "dependent", *PAPER)):
-        refused(4, "no folder 'nowhere'", *words, "--store", "sqlite:///nowhere/x.db")
+        refused(4, "nowhere' for the database x.db", *words, "--store", "sqlite:///nowhere/x.db")
         refused(2, "there is no store", *words, "--store", "nonsense")
         refused(2, "names no file", *words, "--store", "sqlite://")
     for name in ("list", "export", "serve"):

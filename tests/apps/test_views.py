@@ -15,7 +15,7 @@ from starlette.requests import Request
 import tradeoff
 from tests import processes
 from tradeoff.apps.web import jobs, views
-from tradeoff.apps.web.app import _wrong
+from tradeoff.apps.web.app import _unprocessable
 from tradeoff.apps.web.jobs import ResultBody, ResultParts
 from tradeoff.apps.web.rendering import evenly
 from tradeoff.evidence import QUESTIONS, Answer
@@ -282,32 +282,17 @@ def test_the_first_page_names_what_a_table_leaves_out():
 
 def test_a_refusal_begins_with_a_capital():
     request = Request({"type": "http", "method": "POST", "path": "/i/x", "headers": []})
-    assert "The target is wrong." in _wrong(request, tradeoff.ArgumentError("the target is wrong")).body.decode()
+    assert (
+        "The target is wrong." in _unprocessable(request, tradeoff.ArgumentError("the target is wrong")).body.decode()
+    )
 
 
-def test_start_message_and_admin_pages():
+def test_start_and_message_pages():
     page = checked(views.render("start.html", **views.start_view(tradeoff.load("vacuum"), texts={}, action="/begin")))
     assert [(f["method"], f["action"]) for f in page.all("form")] == [("post", "/begin")]
     assert len(page.all("pre")) == 1 and "no wrong answers" in page.text
     page = checked(views.render("message.html", **views.message_view("Gone", "One.\n\nTwo.", action=("Home", "/"))))
     assert "One." in page.text and {"class": "button", "href": "/"} in page.all("a")
-    study = {"title": "S", "problem": "commute", "opened": 3, "answering": 1, "finished": 2, "flagged": 0, "seed": 7}
-    person = {
-        "number": 1,
-        "link": "/p/x",
-        "begun": "",
-        "last seen": None,
-        "answers": 4,
-        "finished": True,
-        "flags": ["slip"],
-    }
-    page = checked(views.render("admin.html", **views.admin_view(study, [person], [("CSV", "/e.csv")])))
-    assert {"http-equiv": "refresh", "content": "5"} in page.all("meta")
-    assert "slip" in page.text and "seed 7" in page.text and "opened 3" in page.text
-    counted = views.admin_view({"name": "S", "problem": "p", "settings": {"a": None}}, [person], [])
-    assert counted["totals"] == [("opened", 0), ("answering", 0), ("finished", 1), ("flagged", 1)]
-    page = checked(views.render("admin.html", **counted, links_action="/links", key="k"))
-    assert [form["action"] for form in page.all("form")] == ["/links"]
 
 
 # --- hostile names ---------------------------------------------------------------------------------------------------

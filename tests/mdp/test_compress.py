@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.mdp.naive_c4 import naive_c4
 from tests.messages import refused
 from tradeoff.errors import ProblemError
-from tradeoff.mdp.stories import caratheodory, compression, elimination
+from tradeoff.mdp.stories import caratheodory, elimination
 from tradeoff.mdp.stories.caratheodory import Push
-from tradeoff.mdp.stories.compress import compress, robust
+from tradeoff.mdp.stories.compress import TRUSTED, compress, robust
 
 ALLOWED = 1e-14  # of each coordinate's scale: what the law allows
 
@@ -150,7 +150,7 @@ def test_thousands_of_instances_verify_without_the_fallback():
         weights /= weights.sum()
         push = Push(points, weights)
         rows, shares, error = push.solve(push.mean, push.rest)
-        assert error <= compression.TRUSTED
+        assert error <= TRUSTED
         assert len(rows) <= k + 1
         assert np.all(shares > 0)
         assert np.all(weights[rows] > 0)
