@@ -216,8 +216,8 @@ def test_a_store_that_cannot_be_used_is_said_with_its_name(folder: Path) -> None
     for name in ("list", "export", "serve"):
         rest = () if name == "list" else ("mine",)
         refused(2, "there is no store", "study", name, *rest, "--store", "mysql://x/y")
-    refused(4, "there is no database tradeoff.db", "study", "list")
-    refused(4, "there is no database tradeoff.db", "study", "export", "mine")
+    refused(4, "tradeoff.db; check the name", "study", "list")
+    refused(4, "tradeoff.db; check the name", "study", "export", "mine")
     assert not (folder / "tradeoff.db").exists()  # looking makes nothing
     (folder / "notes.db").write_text("my notes " * 20, encoding="utf-8")
     refused(4, "not an SQLite database", "study", "list", "--store", "sqlite:///notes.db")
