@@ -58,6 +58,7 @@ Vector = NDArray[np.float64]
 
 FOLDS = 5
 KNOWN = (0, 1, 3, 5, 7)  # answers before a prediction
+CALIBRATED = (3, 7)  # those of the tables of calibration
 LEARN_FROM = 120  # other people
 MIXED = 0.3  # of the others prefer the other direction: then both are possible
 BANDS = (0.5, 0.7, 0.9, 0.97, 1.0)
@@ -281,20 +282,23 @@ def paired_table(rows: pl.DataFrame) -> list[str]:
 
 
 def calibration(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return for each band of the stated probability of the likeliest option how often it was chosen."""
-    band = pl.col("likeliest").cut(list(BANDS[1:-1]), left_closed=True).alias("band")
+    """Return for each band of the stated probability of the likeliest option how often it was chosen.
+
+    Numbers of known answers are kept apart: the same answers are predicted with each.
+    """
+    band = pl.sum_horizontal(pl.col("likeliest") >= edge for edge in BANDS[1:-1]).alias("band")
     return (
-        rows.filter(pl.col("known").is_in([3, 5, 7]) & (pl.col("likeliest") >= BANDS[0]))
+        rows.filter(pl.col("known").is_in(CALIBRATED) & (pl.col("likeliest") >= BANDS[0]))
         .with_columns(band)
-        .group_by("data", "split", "method", "band")
+        .group_by("data", "split", "known", "method", "band")
         .agg(pl.col("likeliest").mean().alias("said"), pl.col("right").mean().alias("was"), pl.len().alias("answers"))
-        .sort("data", "split", "method", "band")
+        .sort("data", "split", "known", "method", "band")
     )
 
 
 def calibration_table(rows: pl.DataFrame, split: str) -> list[str]:
     """Return the calibration of the two priors and of hierarchical Bayes, in Markdown."""
-    lines = ["| data | method | said | was | 95% interval | answers |", "|---|---|---:|---:|---|---:|"]
+    lines = ["| data | known | method | said | was | 95% interval | answers |", "|---|---:|---|---:|---:|---|---:|"]
     wanted = (pl.col("split") == split) & pl.col("method").is_in([*PAIRED, REFERENCE]) & (pl.col("answers") >= 10)
     for row in calibration(rows).filter(wanted).iter_rows(named=True):
         half = 1.96 * np.sqrt(row["said"] * (1 - row["said"]) / row["answers"])
@@ -302,7 +306,7 @@ def calibration_table(rows: pl.DataFrame, split: str) -> list[str]:
         mark = "" if within else " (off)"
         low, high = 100 * (row["said"] - half), min(100.0, 100 * (row["said"] + half))
         lines.append(
-            f"| {row['data']} | {row['method']} | {100 * row['said']:.1f}% | {100 * row['was']:.1f}%{mark} | "
+            f"| {row['data']} | {row['known']} | {row['method']} | {100 * row['said']:.1f}% | {100 * row['was']:.1f}%{mark} | "
             f"{low:.0f} to {high:.0f}% | {row['answers']} |"
         )
     return lines
@@ -335,7 +339,9 @@ def _plot_losses(axis: object, rows: pl.DataFrame) -> None:
 
 def _plot_calibration(axis: object, rows: pl.DataFrame) -> None:
     axis.plot([0.5, 1], [0.5, 1], color="grey", linewidth=0.8)  # type: ignore[attr-defined]
-    for (method,), cell in calibration(rows).group_by("method", maintain_order=True):
+    for (method,), cell in (
+        calibration(rows).filter(pl.col("known") == CALIBRATED[-1]).group_by("method", maintain_order=True)
+    ):
         axis.plot(cell["said"], cell["was"], marker="o", label=method)  # type: ignore[attr-defined]
     axis.set(xlabel="stated probability", ylabel="share that was right")  # type: ignore[attr-defined]
 
@@ -360,8 +366,23 @@ def main() -> None:
     reader.add_argument("--people", type=int, help="of each set; all by default")
     reader.add_argument("--out", type=Path, default=Path("real-people"), help="the folder for data and results")
     reader.add_argument("--jobs", type=int, help="processes; by default one per core")
+    reader.add_argument(
+        "--again", action="store_true", help="print the tables of the predictions in --out, without new ones"
+    )
     given = reader.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
+    predictions = given.out / "predictions.parquet"
+    if not given.again:
+        predict_everybody(given).write_parquet(predictions)
+    rows = pl.read_parquet(predictions)
+    text = report(rows)
+    (given.out / "tables.md").write_text(text, encoding="utf-8")
+    draw_plots(rows, given.out)
+    print(text)
+
+
+def predict_everybody(given: argparse.Namespace) -> pl.DataFrame:
+    """Return a row per prediction, of all sets."""
     sets = {data.name: data for data in map(read_file, given.data)}
     wanted = given.only or [*INSTALLED, *(name for name in sets if name not in INSTALLED)]
     if missing := [name for name in wanted if name not in sets]:
@@ -378,12 +399,7 @@ def main() -> None:
         for person, tasks in enumerate(data.people)
     ]
     found = on_all_cores(predict_person, tasks, given.jobs)
-    rows = pl.DataFrame([prediction._asdict() for predictions in found for prediction in predictions])
-    rows.write_parquet(given.out / "predictions.parquet")
-    text = report(rows)
-    (given.out / "tables.md").write_text(text, encoding="utf-8")
-    draw_plots(rows, given.out)
-    print(text)
+    return pl.DataFrame([prediction._asdict() for predictions in found for prediction in predictions])
 
 
 if __name__ == "__main__":

@@ -93,3 +93,15 @@ def test_every_method_predicts_and_answers_help(real_people):
     assert {(row.split, row.known) for row in rows} == {(s, m) for s in ("random", "late") for m in (0, 1, 3, 5)}
     assert all(0 < row.chosen <= row.likeliest <= 1 for row in rows)
     assert all(row.right == 0 for row in rows if row.chosen < row.likeliest)
+
+
+def test_calibration_counts_an_answer_once_for_each_number_of_known_answers(real_people):
+    rows = real_people.pl.DataFrame(
+        [
+            real_people.Prediction("d", "random", i, known, "tradeoff", 0.8, 0.8, float(i < 15))._asdict()
+            for i in range(20)
+            for known in (3, 5, 7)
+        ]
+    )
+    found = real_people.calibration(rows).select("known", "said", "was", "answers").rows()
+    assert found == [(3, pytest.approx(0.8), 0.75, 20), (7, pytest.approx(0.8), 0.75, 20)]
