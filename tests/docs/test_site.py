@@ -42,7 +42,9 @@ def test_names_in_the_paper_page_exist() -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    listed = re.findall(r"^::: tradeoff\.(\w+)$", (DOCS / "reference" / "python.md").read_text(), re.MULTILINE)
+    listed = re.findall(
+        r"^(?:::: |### `)tradeoff\.(\w+)`?$", (DOCS / "reference" / "python.md").read_text(), re.MULTILINE
+    )
     assert sorted(listed) == sorted(tradeoff.__all__)
 
 
