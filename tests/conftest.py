@@ -47,8 +47,8 @@ TIERS = {
     "system": (
         "web", "apps/test_serve.py", "apps/test_study.py", "apps/test_ask_on_a_terminal.py", "apps/test_simulate.py",
         "apps/test_compile.py", "studies/test_kill.py", "studies/test_compute.py", "stores/test_one_writer.py",
-        "stores/test_interrupted.py", "stores/test_sql.py", "stores/test_conformance.py", "docs/test_snippets.py", "docs/test_site.py",
-        "simulation/test_run.py",
+        "stores/test_interrupted.py", "stores/test_sql.py", "stores/test_conformance.py", "docs/test_snippets.py",
+        "simulation/test_run.py", "docs/test_site.py",
         "sources/test_checkers.py", "sources/test_environments.py", "sources/test_environment_budgets.py",
         "sources/test_budgets.py", "sources/test_fuzz.py", "sources/test_hostile.py", "card", "cluster",
     ),
