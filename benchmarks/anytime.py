@@ -42,7 +42,8 @@ from tradeoff.model import Question
 from tradeoff.problems.catalogue import Catalogue
 from tradeoff.simulation.respondents import Habits, Kind, Respondent
 from tradeoff.strategies import start
-from tradeoff.strategies.sampler import DirichletMixture, ResponseModel, pair_chances, sample_prior, update_samples
+from tradeoff.strategies.posterior import DirichletMixture, ResponseModel, pair_chances, sample_prior, update_samples
+from tradeoff.strategies.tuning import CAREFUL
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cores import on_all_cores
@@ -118,7 +119,7 @@ def learner(score: Score, problem: Catalogue, who: Respondent, rng: np.random.Ge
         asked.add((first, second))
         question = Question((problem.option(first), problem.option(second)))
         evidence = evidence.update(Answer(question, who(question)))
-        samples = update_samples(samples, evidence, n, SAMPLES, SUPPOSED, prior, rng)
+        samples = update_samples(samples, evidence, n, SAMPLES, SUPPOSED, prior, rng, CAREFUL.steps)
     return found
 
 

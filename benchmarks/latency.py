@@ -48,10 +48,9 @@ from tradeoff.problem import Problem
 from tradeoff.strategies.acquisition import Pool
 from tradeoff.strategies.careful import Careful
 from tradeoff.strategies.certified import Certified
-from tradeoff.strategies.cone import Cone
+from tradeoff.strategies.cone import Cone, Skeleton
 from tradeoff.strategies.posterior import Posterior
-from tradeoff.strategies.skeleton import Skeleton
-from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, SolutionCache
+from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, Solutions
 
 ACTIONS, SUCCESSORS, HORIZON = 4, 4, 50
 PRECISION = 0.01
@@ -229,7 +228,7 @@ class Timers:
         """Put the timers in place for an interview about a problem of this class."""
         self._around_class(problem, "oracle", only=("best",))
         for cls, kind in (
-            (SolutionCache, "cache and candidates"), (Candidates, "cache and candidates"), (Cone, "cone"),
+            (Solutions, "cache and candidates"), (Candidates, "cache and candidates"), (Cone, "cone"),
             (Skeleton, "cone"), (Posterior, "posterior"), (Certifier, "certificate"), (Certificate, "certificate"),
             (Certified, "strategy"), (Careful, "strategy"), (Pool, "acquisition"),
         ):  # fmt: skip

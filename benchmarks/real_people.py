@@ -44,9 +44,9 @@ from scipy.special import logsumexp, ndtr
 
 from tradeoff import Answer, Catalogue, Option, Question, Reply, learn_prior
 from tradeoff.evidence import Evidence
-from tradeoff.strategies.posterior import Posterior
+from tradeoff.strategies.posterior import PEOPLE, SLIPS, DirichletMixture, Posterior, ResponseModel, reply_likelihood
 from tradeoff.strategies.prior import Prior, mixture_of
-from tradeoff.strategies.sampler import PEOPLE, SLIPS, DirichletMixture, ResponseModel, reply_likelihood
+from tradeoff.strategies.tuning import CAREFUL
 
 sys.path.insert(0, str(Path(__file__).parent))
 from choice_data import INSTALLED, ChoiceData, Task, installed_sets, read_file
@@ -204,8 +204,8 @@ def posterior_predictions(
 ) -> list[list[Vector]]:  # fmt: skip
     """Return what the posterior of ``careful`` predicts, for each number of known answers and task."""
     k = len(trained.orientation.signs)
-    mixture: DirichletMixture | None = mixture_of(prior, corners(k))
-    posterior = Posterior.before_answers(k, model, seed, mixture, SAMPLES)
+    mixture = mixture_of(prior, corners(k)) or DirichletMixture.default(k)
+    posterior = Posterior.before_answers(mixture, model, CAREFUL, seed, SAMPLES)
     evidence = Evidence.none(np.arange(k))
     found = []
     for known in range(max(counts) + 1):

@@ -22,19 +22,19 @@ import numpy as np
 from tradeoff.evidence import Answer, Evidence
 from tradeoff.model import Matrix, Option, Question
 from tradeoff.simulation.respondents import LinearRespondent
-from tradeoff.strategies.sampler import (
+from tradeoff.strategies.posterior import (
     SLIPS,
-    STEPS,
     DirichletMixture,
     reply_likelihood,
     sample_prior,
     update_samples,
 )
+from tradeoff.strategies.tuning import CAREFUL
 
 SLIP = 0.1  # how often a reply is any other one
 EXACT = 300_000
 ANSWERS = 8
-STEP_COUNTS = (1.0, 2.0, STEPS, 6.0)
+STEP_COUNTS = (1.0, 2.0, CAREFUL.steps, 6.0)
 
 
 def interview(d: int, rng: np.random.Generator) -> Evidence:

@@ -1,7 +1,7 @@
 """Print the size and the shape of the code, of the working tree and optionally of another revision beside it.
 
-    python tools/counts.py            # the working tree
-    python tools/counts.py v0.3.0     # a revision of git and the working tree, side by side
+python tools/counts.py            # the working tree
+python tools/counts.py v0.3.0     # a revision of git and the working tree, side by side
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def modules(root: Path, *folders: str) -> Iterator[tuple[Path, ast.Module]]:
 
 def lines(root: Path, *folders: str) -> int:
     """Return the number of lines of all modules in some folders."""
-    return sum(path.read_text(encoding="utf-8").count("\n") for folder in folders for path in (root / folder).rglob("*.py"))
+    return sum(
+        path.read_text(encoding="utf-8").count("\n") for folder in folders for path in (root / folder).rglob("*.py")
+    )
 
 
 def functions(root: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -71,7 +73,11 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Return the number of parameters of a function."""
     spec = function.args
     named = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
-    return sum(argument.arg not in ("self", "cls") for argument in named) + (spec.vararg is not None) + (spec.kwarg is not None)
+    return (
+        sum(argument.arg not in ("self", "cls") for argument in named)
+        + (spec.vararg is not None)
+        + (spec.kwarg is not None)
+    )
 
 
 class Complexity(ast.NodeVisitor):
@@ -87,7 +93,9 @@ class Complexity(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         """Count a decision."""
-        branches = ast.If | ast.For | ast.AsyncFor | ast.While | ast.IfExp | ast.ExceptHandler | ast.Assert | ast.match_case
+        branches = (
+            ast.If | ast.For | ast.AsyncFor | ast.While | ast.IfExp | ast.ExceptHandler | ast.Assert | ast.match_case
+        )
         if isinstance(node, branches):
             self.count += 1
         elif isinstance(node, ast.BoolOp):
@@ -121,7 +129,9 @@ def class_checks(root: Path, classes: set[str], counted: Callable[[str], bool]) 
 
 def reads_replies_elsewhere(path: str) -> bool:
     """Return whether a module should not know the kinds of question and reply: any but evidence and log."""
-    return not path.startswith(("src/tradeoff/evidence", "src/tradeoff/log/", "src/tradeoff/menus", "src/tradeoff/knowledge"))
+    return not path.startswith(
+        ("src/tradeoff/evidence", "src/tradeoff/log/", "src/tradeoff/menus", "src/tradeoff/knowledge")
+    )
 
 
 def constants(root: Path, folder: str) -> list[str]:
@@ -129,7 +139,13 @@ def constants(root: Path, folder: str) -> list[str]:
     found = []
     for path, module in modules(root, folder):
         for node in module.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
             names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
             found += [f"{path}:{node.lineno} {name}" for name in names if name.isupper()]
     return found

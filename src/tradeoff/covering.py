@@ -27,8 +27,8 @@ from tradeoff.errors import ArgumentError
 from tradeoff.model import Matrix, Option, Vector
 from tradeoff.problem import ROUNDING, ScaledProblem, slack_of
 from tradeoff.problems.coverage import Coverage, Plans, Proof
-from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.skeleton import Skeleton, TooManyRays
+from tradeoff.strategies.cone import Skeleton, TooManyRays
+from tradeoff.strategies.solutions import solutions_of
 
 # Corners solved for in one call: several times the 16 that one pass over a model serves, so that threads and cards are
 # busy; more would solve for corners that the plans found at others make superfluous.
@@ -73,7 +73,7 @@ def prepared(coverage: Coverage) -> Coverage:
         coverage.model, coverage.plans, coverage.proof, coverage.guarantee, coverage.slack, coverage.signed
     )
     if any(coverage.matters):
-        bases_of(recorder).spanner()
+        solutions_of(recorder).spanner()
     signed = Plans(np.array(recorder.rows), np.array(recorder.values)) if recorder.rows else None
     return Coverage(
         coverage.model, coverage.plans, coverage.proof, coverage.guarantee, coverage.slack, signed or coverage.signed

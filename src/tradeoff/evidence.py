@@ -17,7 +17,7 @@ the posterior supposes a little more: most respondents name as best and worst tw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple, Protocol, TypeAlias
@@ -32,6 +32,8 @@ from tradeoff.model import EQUAL, Asks, Indices, Matrix, Option, Question, Reply
 # noticed; the second is not noticeably better; or, of a statement about weights, it is worth more, noticeably or not.
 PREFERRED, SAME, NOT_WORSE, EXCEEDS = 1, 0, 2, 3
 OUTCOMES = (PREFERRED, SAME, NOT_WORSE, EXCEEDS)
+
+IDENTITY_DIGITS = 10  # options whose gains agree to this many digits are one option
 
 Outcomes: TypeAlias = NDArray[np.int64]
 
@@ -284,6 +286,73 @@ class Evidence:
         """Return the half-spaces of an answer in weights on the relevant objectives and precision."""
         differences, outcomes = self.answers[index].certain_terms()
         return half_spaces(differences[:, self.relevant], outcomes)
+
+
+# --- direct choices between options ------------------------------------------------------------------------------------
+
+
+def identity(option: Option) -> bytes:
+    """Return what tells an option from others: its gains, rounded."""
+    return (np.round(option.value, IDENTITY_DIGITS) + 0.0).tobytes()
+
+
+@dataclass(frozen=True)
+class DirectChoices:
+    """Which option was placed above which, in all answers so far. Options are known by their ``identity``."""
+
+    above: dict[tuple[bytes, bytes], list[int]] = field(default_factory=dict)  # (better, worse) -> indices of answers
+    latest: dict[frozenset[bytes], bytes | None] = field(default_factory=dict)  # preferred last time; None: about equal
+    as_pair: dict[frozenset[bytes], int] = field(default_factory=dict)  # how often the two alone were compared
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer]) -> DirectChoices:
+        """Return the choices of these answers, in their order."""
+        choices = cls()
+        for index, answer in enumerate(answers):
+            for better, worse, tie in placements(answer):
+                both = frozenset((better, worse))
+                choices.latest[both] = None if tie else better
+                if not tie:
+                    choices.above.setdefault((better, worse), []).append(index)
+                if answer.asked is not None and answer.asked.is_pair:
+                    choices.as_pair[both] = choices.as_pair.get(both, 0) + 1
+        return choices
+
+    @property
+    def rejected(self) -> frozenset[bytes]:
+        """The options that were placed below another one at least once."""
+        return frozenset(worse for _, worse in self.above)
+
+    def preferred_to(self, option: bytes) -> list[bytes]:
+        """Return the options that were chosen over this one, last time too, and were never rejected themselves."""
+        rejected = self.rejected
+        return [
+            better
+            for better, worse in self.above
+            if worse == option and better not in rejected and self.latest[frozenset((better, worse))] == better
+        ]
+
+    def is_repeated(self, better: bytes, worse: bytes) -> bool:
+        """Return whether one option was placed above the other at least twice, and never below or level later."""
+        both = frozenset((better, worse))
+        times = len(self.above.get((better, worse), ()))
+        return times >= 2 and (worse, better) not in self.above and self.latest[both] == better
+
+    def is_confirmed(self, better: bytes, worse: bytes) -> bool:
+        """Return whether a choice was repeated, and at least once between these two alone."""
+        return self.is_repeated(better, worse) and self.as_pair.get(frozenset((better, worse)), 0) > 0
+
+
+def placements(answer: Answer) -> list[tuple[bytes, bytes, bool]]:
+    """Return for each comparison of an answer the better option, the worse one, and whether they are about equal."""
+    return [
+        (identity(better), identity(worse), outcome == SAME)
+        for better, worse, outcome in answer.compared()
+        if better.is_real and worse.is_real
+    ]
+
+
+# --- simulated respondents ---------------------------------------------------------------------------------------------
 
 
 def possible_replies(worth: Vector, precision: float, asks: Asks) -> list[Reply]:

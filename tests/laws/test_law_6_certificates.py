@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,12 @@ from tradeoff import LinearRespondent, PointSet, Question, Recommendation, Reply
 from tradeoff.evidence import QUESTIONS, Answer
 from tradeoff.model import EQUAL
 from tradeoff.problem import Problem
-from tradeoff.strategies import Step, Strategy, elicitation
+from tradeoff.strategies import Step, Strategy
+from tradeoff.strategies.careful import Careful
+from tradeoff.strategies.certified import Certified
+from tradeoff.strategies.elicitation import elicit
+from tradeoff.strategies.solutions import Certifier
+from tradeoff.strategies.tuning import CAREFUL, CERTIFIED
 from tradeoff.testing.strategies import check_certificates, interview, simulated_person, worst_regret
 
 CERTIFYING = ["certified", "careful"]
@@ -37,16 +44,22 @@ def test_certificates_hold_in_deep_interviews(asking: str, k: int) -> None:
 
 
 @pytest.mark.parametrize(("limit", "error_rate"), [(15, 0.0), (60, 0.0), (15, 0.25), (40, 0.25)])
-def test_certificates_hold_where_rays_are_too_many(
-    limit: int, error_rate: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_hold_where_rays_are_too_many(limit: int, error_rate: float) -> None:
     """The certificate rests on trusted answers only, also when some of them do not fit into the list of rays (B2).
 
     If a cone were kept that has an answer which is doubtful now, seeds 2, 6 and 9 would be exceeded with 40 rays.
     """
-    monkeypatch.setattr(elicitation, "RAY_LIMIT", limit)
+
+    def careful(problem: Problem) -> Strategy:
+        tuning = replace(CAREFUL, max_rays=limit)
+        return elicit(Careful(problem, Certifier.of(problem), 0.01, False, "pairs", 0, tuning))
+
+    def certified(problem: Problem) -> Strategy:
+        tuning = replace(CERTIFIED, max_rays=limit)
+        return elicit(Certified(problem, Certifier.of(problem), 0.01, False, "pairs", 0, tuning))
+
     for seed in range(10 if error_rate else 4):
-        for asking in CERTIFYING if error_rate == 0 else ["careful"]:
+        for asking in [certified, careful] if error_rate == 0 else [careful]:
             check_certificates(
                 asking, lambda seed=seed: random_catalogue(np.random.default_rng([6, seed]), 5, kind="sphere"), seed,
                 error_rate=error_rate,

@@ -17,9 +17,10 @@ from tradeoff.presentation.certainty import NO_FIT, certainty, certificate, stat
 from tradeoff.problem import Problem
 from tradeoff.simulation.respondents import KINDS, Habits, Kind, Respondent, random_respondent
 from tradeoff.strategies import Strategy, start
-from tradeoff.strategies.careful import TUNING, Careful
+from tradeoff.strategies.careful import Careful
 from tradeoff.strategies.elicitation import elicit
 from tradeoff.strategies.solutions import Certifier
+from tradeoff.strategies.tuning import CAREFUL
 
 PEOPLE = 5  # of each kind
 CHECKED = ("exact", "slips-20", "logistic-10", "thurstone-5", "side", "changing-5", "chebyshev")
@@ -117,7 +118,7 @@ def test_answers_that_no_weights_explain_are_noticed(odd: Sequence[int], fits: b
 
 def test_a_person_whom_nothing_fits_is_told_so() -> None:
     problem = random_catalogue(np.random.default_rng(1), 2, items=30)
-    tuning = replace(TUNING, misfit=-100.0)  # as if all answers were too unlikely
+    tuning = replace(CAREFUL, misfit=-100.0)  # as if all answers were too unlikely
     approach = Careful(problem, Certifier.of(problem), 0.01, False, "pairs", 0, tuning=tuning)
     found = conducted(elicit(approach), random_respondent(problem, "exact", 1))
     assert not found.fits and found.likely_worst is None and found.likely_regret is None

@@ -23,7 +23,7 @@ from tests.strategies.people import (
 )
 from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearRespondent, Reference, load
 from tradeoff.model import EQUAL, FIRST, SECOND
-from tradeoff.strategies.solutions import cache_of
+from tradeoff.strategies.solutions import solutions_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -124,12 +124,12 @@ def test_questions_never_depend_on_who_was_asked_before() -> None:
     users = [person(rng, problem, 0.01) for _ in range(3)]
     for user in users:
         run(Interview(problem, "certified"), user)
-    solved = cache_of(problem).solved
+    solved = solutions_of(problem).solved
     again, alone = Interview(problem, "certified"), Interview(fresh, "certified")
     run(again, users[-1])
     run(alone, users[-1])
     assert [answer.question.key for answer in again.answers] == [answer.question.key for answer in alone.answers]
-    assert cache_of(problem).solved == solved  # the second time nothing had to be solved
+    assert solutions_of(problem).solved == solved  # the second time nothing had to be solved
 
 
 def can_hold(answers: Sequence[Answer]) -> bool:

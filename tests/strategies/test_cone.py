@@ -16,7 +16,6 @@ from scipy.spatial import HalfspaceIntersection
 from tradeoff.errors import ArgumentError
 from tradeoff.evidence import PREFERRED, SAME, half_spaces
 from tradeoff.strategies import cone as cone_module
-from tradeoff.strategies import skeleton
 from tradeoff.strategies.cone import TOUCH, Cone
 
 CLOSE = 1e-9
@@ -276,12 +275,12 @@ def test_a_repeated_answer_changes_nothing():
 @pytest.mark.parametrize("reluctance", [1e-11, 1e-3, 0.05, 2.0])
 def test_a_cut_that_cannot_be_made_cleanly_is_moved_outward(monkeypatch, reluctance):
     cone, given_answers, person = interview(4, 8, 7)
-    cleanly = skeleton.Skeleton._separate
+    cleanly = cone_module.Skeleton._separate
 
     def reluctantly(self, height, gone, index, limit):
         return cleanly(self, height, gone, index, limit) if height[gone].max() < -reluctance else None
 
-    monkeypatch.setattr(skeleton.Skeleton, "_separate", reluctantly)
+    monkeypatch.setattr(cone_module.Skeleton, "_separate", reluctantly)
     larger = cone_of(4, given_answers)
     directions = np.random.default_rng(0).normal(size=(5, 200))
     assert ((larger.rays @ directions).max(axis=0) >= (cone.rays @ directions).max(axis=0) - 1e-14).all()
@@ -472,6 +471,5 @@ def test_rays_beyond_the_limit_contain_the_set():
     assert some.add(rows_of(-given_answers[0][0], given_answers[0][1]), 99).empty
 
 
-@pytest.mark.parametrize("module", [cone_module, skeleton])
-def test_examples_in_docstrings_run(module):
-    assert doctest.testmod(module).failed == 0
+def test_examples_in_docstrings_run():
+    assert doctest.testmod(cone_module).failed == 0

@@ -14,9 +14,9 @@ from tradeoff import Answer, ArgumentError, Catalogue, Interview, LinearResponde
 from tradeoff.evidence import Evidence
 from tradeoff.model import FIRST
 from tradeoff.strategies import elicitation, solutions
-from tradeoff.strategies.posterior import Posterior
-from tradeoff.strategies.sampler import PEOPLE
-from tradeoff.strategies.solutions import Certifier, SolutionCache, cache_of
+from tradeoff.strategies.posterior import PEOPLE, DirichletMixture, Posterior
+from tradeoff.strategies.solutions import Certifier, Solutions, solutions_of
+from tradeoff.strategies.tuning import CAREFUL
 from tradeoff.testing.strategies import interview, simulated_person
 
 
@@ -37,7 +37,7 @@ def test_no_integer_program_is_on_the_way_of_an_answer(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("strategy", ["careful", "certified"])
 def test_too_many_objectives_are_refused(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elicitation, "MOST_OBJECTIVES", 4)
+    monkeypatch.setattr(elicitation, "MAX_OBJECTIVES", 4)
     rng = np.random.default_rng(0)
     assert run(Interview(random_catalogue(rng, 4), strategy), LinearRespondent(np.ones(4), 0.5)).reason
     with pytest.raises(ArgumentError, match=r"5 objectives can be changed .* at most 4"):
@@ -47,7 +47,7 @@ def test_too_many_objectives_are_refused(strategy: str, monkeypatch: pytest.Monk
 
 
 def test_the_most_objectives_can_be_asked_about() -> None:
-    k = elicitation.MOST_OBJECTIVES
+    k = elicitation.MAX_OBJECTIVES
     problem = random_catalogue(np.random.default_rng(1), k, items=50)
     user = simulated_person(problem, 1)
     found = run(Interview(problem, "careful", max_questions=6), user)
@@ -67,9 +67,9 @@ def test_the_cache_keeps_no_problem_alive() -> None:
 
 
 def test_states_are_dropped_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solutions, "STATE_BYTES", 100_000)
+    monkeypatch.setattr(solutions, "CACHED_STATE_BYTES", 100_000)
     problem = load("dependent")
-    states = SolutionCache(problem)
+    states = Solutions(problem)
     for number in range(5):
         states.put_state(bytes([number]), np.zeros(3_000))  # 24,000 bytes
     assert states.state(bytes([0])) is None and states.state(bytes([1])) is not None
@@ -80,7 +80,7 @@ def test_states_are_dropped_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_posterior_stays_what_it_is() -> None:
-    before = Posterior.before_answers(3, PEOPLE, seed=1)
+    before = Posterior.before_answers(DirichletMixture.default(3), PEOPLE, CAREFUL, 1, 300)
     weights = before.weights.copy()
     question = Question((Option([1.0, 0.0, 0.2]), Option([0.0, 1.0, 0.0])))
     evidence = Evidence.none(np.arange(3)).update(Answer(question, FIRST))
@@ -105,8 +105,8 @@ def test_slack_is_part_of_every_bound() -> None:
 
 def test_solved_directions_are_shared() -> None:
     problem = load("commute")
-    assert cache_of(problem) is cache_of(problem)
-    cache_of(problem).best(np.eye(5))
-    solved = cache_of(problem).solved
-    cache_of(problem).best(np.eye(5))
-    assert cache_of(problem).solved == solved
+    assert solutions_of(problem) is solutions_of(problem)
+    solutions_of(problem).best(np.eye(5))
+    solved = solutions_of(problem).solved
+    solutions_of(problem).best(np.eye(5))
+    assert solutions_of(problem).solved == solved

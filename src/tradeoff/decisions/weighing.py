@@ -10,7 +10,7 @@ from tradeoff.decisions.preferences import Preferences
 from tradeoff.decisions.ranking import Ranking, merged
 from tradeoff.model import Option, Recommendation
 from tradeoff.problem import Problem, items_of
-from tradeoff.strategies.solutions import cache_of
+from tradeoff.strategies.solutions import solutions_of
 
 MOST_ITEMS = 600
 MOST_PLANS = 24
@@ -36,8 +36,10 @@ def options(problem: Problem, recommendation: Recommendation, ranked: Ranking) -
         order = np.argsort(ranked.criterion.losses(items.gains), kind="stable")[:MOST_ITEMS].tolist()
         return Options(tuple(map(items.option, order)), len(items.names))
     anyone = Preferences(len(problem.objectives), ranked.preferences.relevant, ())
-    alone = cache_of(problem).best(anyone.on_all(np.eye(anyone.d)))  # the best of each objective is there in any case
-    best = cache_of(problem).best(anyone.spread(WEIGHTS))  # the same weights for everybody
+    alone = solutions_of(problem).best(
+        anyone.on_all(np.eye(anyone.d))
+    )  # the best of each objective is there in any case
+    best = solutions_of(problem).best(anyone.spread(WEIGHTS))  # the same weights for everybody
     found, shares = merged(recommendation, [(one, 1.0) for one in alone] + [(one, 1 / len(best)) for one in best])
     order = np.argsort(-shares, kind="stable")
     return Options(tuple(found[int(i)] for i in order[:MOST_PLANS]), None)

@@ -21,7 +21,7 @@ from tradeoff.presentation.svg import number, text
 from tradeoff.presentation.text import clipped, one_line, text_width
 from tradeoff.problem import Presentable, pieces_of
 from tradeoff.problems.dominance import undominated
-from tradeoff.strategies.solutions import cache_of
+from tradeoff.strategies.solutions import solutions_of
 
 WIDTH, HEIGHT = 520.0, 380.0  # letters are still read at 360 pixels
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 16.0, 30.0, 58.0
@@ -126,7 +126,7 @@ def _points(problem: Presentable) -> tuple[Matrix, Matrix]:
     relevant = np.flatnonzero(np.asarray(problem.matters))
     anyone = Preferences(len(problem.objectives), relevant, ())
     weights = np.vstack([anyone.on_all(np.eye(anyone.d)), anyone.spread(PLANS)])
-    found = {np.round(one.value, 9).tobytes(): one for one in cache_of(problem).best(weights)}
+    found = {np.round(one.value, 9).tobytes(): one for one in solutions_of(problem).best(weights)}
     return np.array([problem.outcome(one.value) for one in found.values()]), np.zeros((0, len(problem.objectives)))
 
 

@@ -46,7 +46,7 @@ from tradeoff.simulation.results import (
     write_part,
 )
 from tradeoff.strategies import Strategy, spec_of, start
-from tradeoff.strategies.basis import bases_of
+from tradeoff.strategies.solutions import solutions_of
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -241,7 +241,7 @@ def interview_respondents(problem: Problem, indices: Sequence[int], settings: Se
 def _equal_weights(problem: Problem) -> Option:
     """Return the best option if all relevant objectives have the same weight."""
     weights = np.zeros(len(problem.objectives))
-    weights[list(bases_of(problem).relevant)] = 1.0
+    weights[list(solutions_of(problem).relevant)] = 1.0
     return problem.best(weights[None, :])[0]
 
 

@@ -14,17 +14,11 @@ from tradeoff.evidence import QUESTIONS
 from tradeoff.model import Asks, Indices, Matrix, Option, Question, Vector
 from tradeoff.numerics import worths
 from tradeoff.problem import dilute
+from tradeoff.strategies.elicitation import State
 from tradeoff.strategies.posterior import Posterior
-from tradeoff.strategies.solutions import Candidates, Certificate
+from tradeoff.strategies.solutions import Candidates
+from tradeoff.strategies.tuning import Tuning
 
-CHALLENGERS = 5  # worst-case rivals of the recommendation that questions are made of,
-FAVOURITES = 10  # and options that are best for the most samples
-WORST_RAYS = 400  # rays of largest regret among which rivals are sought
-COMPROMISES = (
-    10  # options of least mean regret that may be recommended after a reply, beside those best for some sample
-)
-MENU_CONTENDERS = 10  # contenders that menus are made of: 210 menus of four
-ALIKE = 0.1  # of the target: options that differ by less to everybody are not worth a question
 SCORE_DIGITS = 9  # scores that differ by less are the same: logarithms differ between processors in the last digit
 
 
@@ -111,11 +105,11 @@ def _diluted(first: Option, second: Option, relevant: Indices, posterior: Poster
 def menu_pool(
     kind: str, numbers: list[int], candidates: Candidates, posterior: Posterior, *, noisy: bool
 ) -> Pool | None:
-    """Return all menus of the first of these candidates; None where they are too few, or pairs are asked."""
+    """Return all menus of these candidates; None where they are too few, or pairs are asked."""
     size, asks = QUESTIONS[kind]
     if size < 3 or len(numbers) < size:
         return None
-    chosen = np.array(list(combinations(numbers[:MENU_CONTENDERS], size)), dtype=np.int64)
+    chosen = np.array(list(combinations(numbers, size)), dtype=np.int64)
     options = [tuple(candidates.options[i] for i in menu) for menu in chosen.tolist()]
     possible = possible_menu_replies(worths(posterior.weights, candidates.gains)[:, chosen], posterior.precision)
     count = possible.sum(axis=0)  # [M, Q]
@@ -149,26 +143,25 @@ def possible_menu_replies(worth: NDArray[np.float64], precision: Vector) -> NDAr
     return np.array([*named, high - low <= least])
 
 
-def contenders(
-    certificate: Certificate, posterior: Posterior, candidates: Candidates, regrets: Matrix, target: float
-) -> list[int]:
+def contenders(state: State, regrets: Matrix, target: float, tuning: Tuning) -> list[int]:
     """Return the candidates that questions are made of: the recommendation, its worst-case rivals, the favourites.
 
     ``regrets[M, K]`` are those of every candidate to every sample.
     """
-    worst = largest_first(certificate.regrets)[:WORST_RAYS]
+    certificate, candidates = state.certificate, state.candidates
+    worst = largest_first(certificate.regrets)[: tuning.challenger_rays]
     # At a ray several options are often equally good: the last digit must not decide between them.
     best_there = np.round(worths(certificate.rays[worst], candidates.gains), SCORE_DIGITS).argmax(axis=1)
-    rivals = list(dict.fromkeys(best_there.tolist()))[:CHALLENGERS]
+    rivals = list(dict.fromkeys(best_there.tolist()))[: tuning.challengers]
     counts = np.bincount(regrets.argmin(axis=1), minlength=len(candidates.options))
-    favourites = [i for i in np.argsort(-counts, kind="stable")[:FAVOURITES].tolist() if counts[i]]
+    favourites = [i for i in np.argsort(-counts, kind="stable")[: tuning.favourites].tolist() if counts[i]]
     chosen = list(dict.fromkeys([certificate.number, *rivals, *favourites]))
     # Without those that no sample could tell from an earlier one: questions about them stall the interview.
-    worth = worths(posterior.weights, candidates.gains[chosen])
+    worth = worths(state.posterior.weights, candidates.gains[chosen])
     size = worth.max(axis=1, keepdims=True)
     kept: list[int] = []
     for i in range(len(chosen)):
-        if (np.abs((worth[:, [i]] - worth[:, kept]) / size).max(axis=0) > ALIKE * target).all():
+        if (np.abs((worth[:, [i]] - worth[:, kept]) / size).max(axis=0) > tuning.alike * target).all():
             kept.append(i)
     return [chosen[i] for i in kept]
 
@@ -229,14 +222,14 @@ def information_about_labels(pool: Pool, labels: NDArray[np.int64]) -> Vector:
     return result
 
 
-def value_of_information(pool: Pool, regrets: Matrix) -> Vector:
+def value_of_information(pool: Pool, regrets: Matrix, compromises: int) -> Vector:
     """Return by how much the reply to each question is expected to lower the expected regret of the recommendation.
 
-    ``regrets[M, K]`` are those of every candidate to every sample. Only candidates that are best for some sample, or good on
-    average, are supposed to be recommended after a reply.
+    ``regrets[M, K]`` are those of every candidate to every sample. Only candidates that are best for some sample, and
+    ``compromises`` that are good on average, are supposed to be recommended after a reply.
     """
     mean = regrets.mean(axis=0)
-    likely = np.unique(np.append(regrets.argmin(axis=1), np.argsort(mean, kind="stable")[:COMPROMISES]))
+    likely = np.unique(np.append(regrets.argmin(axis=1), np.argsort(mean, kind="stable")[:compromises]))
     replies, samples, questions = pool.chances.shape
     flat = pool.chances.transpose(1, 0, 2).reshape(samples, replies * questions)
     after = (regrets[:, likely].T @ flat).min(axis=0).reshape(replies, questions).sum(axis=0) / samples

@@ -14,8 +14,9 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.evidence import check_question_kind
+from tradeoff.evidence import Evidence, check_question_kind, placements
 from tradeoff.model import EQUAL, Matrix, Option, Question, Reason, Recommendation, Vector
+from tradeoff.numerics import worths
 from tradeoff.problem import Problem
 from tradeoff.strategies.acquisition import (
     Pool,
@@ -29,68 +30,20 @@ from tradeoff.strategies.acquisition import (
     set_cover,
     value_of_information,
 )
-from tradeoff.strategies.chebyshev import check_chebyshev
 from tradeoff.strategies.cone import Cone
-from tradeoff.strategies.direct_choices import placements
-from tradeoff.strategies.elicitation import (
-    VERY_LIKELY,
-    State,
-    certify_expected,
-    check_settings,
-    credible_importance,
-    elicit,
-    first_state,
-    loss_probabilities,
-    recommendation,
-    respect_choice,
-    with_importance,
+from tradeoff.strategies.elicitation import Approach, State, check_settings, elicit, loss_probabilities, respect_choice
+from tradeoff.strategies.posterior import (
+    PEOPLE,
+    DirichletMixture,
+    Posterior,
+    Samples,
+    reply_likelihood,
+    sample_prior,
 )
-from tradeoff.strategies.posterior import Posterior
 from tradeoff.strategies.prior import OUTSIDERS, Prior, mixture_of
-from tradeoff.strategies.sampler import PEOPLE, DirichletMixture
+from tradeoff.strategies.replay import Strategy
 from tradeoff.strategies.solutions import Certifier
-from tradeoff.strategies.step import Strategy
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """When to stop, what to trust and what to ask. Chosen with `benchmarks/people.py` on training respondents."""
-
-    confidence: float = 0.93  # the share of the posterior that must be satisfied with the recommendation,
-    patience: int = 2  # as many times in a row, the last time after a question that could have changed it;
-    overwhelming: float = 0.98  # this share is enough at once
-    # The interview ends after this many questions at the latest, per objective and per bit that is open at the beginning: 1.5
-    # times what respondents without noise need. Of menus, so many of as many pairs.
-    enough_per_objective: float = 1.5
-    enough_per_bit: float = 3.0
-    menus_per_pair: float = 0.55
-    # The quantile of "very likely" while the posterior is not satisfied: the model may fit such respondents less well.
-    very_likely_if_open: float = 0.99
-    misfit: float = (
-        1.0  # nats by which replies at random must explain the answers better, so that no weights are said to fit
-    )
-    misfit_answers: int = 3  # with fewer, nobody is told that no weights fit
-    doubtful: float = 0.6  # an answer more likely wrong than this is set aside
-    questionable: float = 0.15  # one more likely wrong than this may be asked again, the other way round
-    repeated: float = 0.03  # and one more likely wrong than this, where a question is to confirm
-    look_up: int = 100  # samples whose optimum is looked up before the asking may end
-    prior_samples: int = (
-        1_200  # before the first question, whose optima are all looked up: every respondent shares them
-    )
-    nearly: float = 0.9  # among questions worth nearly as much as the best, an easy one is asked,
-    poor: float = 0.03  # unless the expected regret is still larger than this
-    worthless: float = 0.01  # bits: nothing is left to learn
-    robust_rays: int = 40_000  # that all answers share for the bound with one more wrong
-    # Questions to come, this one included: a line in the bits that are open about which recommendation is good enough. Fitted
-    # with `benchmarks/people.py --check` so that the mean error is 0.
-    left_pairs: tuple[float, float] = (0.3, 5.3)
-    left_menus: tuple[float, float] = (0.5, 3.1)
-    any_information: float = 0.3  # what a bit of any answer is worth beside a bit about the recommendation
-    value: float = 30.0  # and what a recommendation that is better by all of the best possible gain
-    tie_break: float = 1e-3  # what a bit is worth where a question is to confirm
-
-
-TUNING = Tuning()
+from tradeoff.strategies.tuning import CAREFUL, CarefulTuning
 
 
 def careful(
@@ -104,27 +57,22 @@ def careful(
     supposed of the respondent before the first answer, as ``learn_prior`` returns it; certificates never use it.
     """
     check_settings(problem, target)
-    kind, mixture = check_question_kind(questions), mixture_of(prior, problem)
-    return elicit(Careful(problem, Certifier.of(problem), target, lotteries, kind, seed, mixture))
+    kind = check_question_kind(questions)
+    mixture = None if prior is None else mixture_of(prior, problem)
+    return elicit(Careful(problem, Certifier.of(problem), target, lotteries, kind, seed, prior=mixture))
 
 
 @dataclass(frozen=True, eq=False)
-class Careful:
+class Careful(Approach):
     """Likely answers are trusted; the recommendation is the option of least expected regret."""
 
-    problem: Problem
-    certifier: Certifier
-    target: float
-    lotteries: bool
-    questions: str
-    seed: int
+    tuning: CarefulTuning = CAREFUL
     prior: DirichletMixture | None = None
-    tuning: Tuning = TUNING
 
     @property
     def identity(self) -> Hashable:
-        """What tells this approach with its settings from others."""
-        return "careful", self.target, self.lotteries, self.questions, self.seed, self.prior, self.tuning
+        """Distinguishes this approach with its settings from others."""
+        return super().identity, self.prior
 
     @property
     def asks_menus(self) -> bool:
@@ -134,8 +82,9 @@ class Careful:
     def begin(self) -> State:
         """Return the state before any answer."""
         tuning, d = self.tuning, self.certifier.d
-        prior = Posterior.before_answers(d, PEOPLE, self.seed, self.prior, tuning.prior_samples)
-        state = first_state(self.problem, self.certifier, prior, expected=True, look_up=tuning.prior_samples)
+        mixture, count = self.prior or DirichletMixture.default(d), tuning.prior_samples
+        posterior = Posterior.before_answers(mixture, PEOPLE, tuning, self.seed, count)
+        state = self.first_state(posterior, expected=True, optima=count)
         enough = tuning.enough_per_objective * d + tuning.enough_per_bit * self._open_bits(state)
         enough *= tuning.menus_per_pair if self.asks_menus else 1.0
         # A respondent unlike the prior is OUTSIDERS times as likely as without it: that is no misfit.
@@ -143,14 +92,14 @@ class Careful:
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer, with all answers judged anew."""
-        tuning, certifier, newest = self.tuning, self.certifier, state.answers[-1]
+        tuning, newest = self.tuning, state.answers[-1]
         posterior = state.posterior.update(state.evidence)
         cone = self._trusted(state, posterior.wrong_answers(state.evidence))
-        certificate, candidates, criterion = certify_expected(certifier, posterior, cone, state.candidates)
+        certificate, candidates, criterion = self.certify_expected(posterior, cone, state.candidates)
         if self._share_satisfied(posterior, candidates.gains, certificate.number) >= tuning.confidence:
             # Regrets are against the candidates. Before they count, the own optimum of many samples is looked up.
-            candidates = certifier.look_up(candidates, posterior, tuning.look_up)
-            certificate, candidates, criterion = certify_expected(certifier, posterior, cone, candidates)
+            candidates = self.add_optima(candidates, posterior, tuning.final_optima)
+            certificate, candidates, criterion = self.certify_expected(posterior, cone, candidates)
         satisfied = self._share_satisfied(posterior, candidates.gains, certificate.number)
         # "About equal" of several options may be a slip, which would then be many comparisons: another answer confirms it.
         confirmed = newest.reply != EQUAL or newest.asked is None or newest.asked.is_pair
@@ -176,7 +125,7 @@ class Careful:
         """Return the question to ask next, or None if no answer could tell anything."""
         tuning, posterior, candidates = self.tuning, state.posterior, state.candidates
         regrets = posterior.regrets(candidates.gains)
-        numbers = contenders(state.certificate, posterior, candidates, regrets, self.target)
+        numbers = contenders(state, regrets, self.target, tuning)
         # Nearly sure, it tests itself: the last question is one that would change the recommendation if an answer were wrong.
         confirming = state.satisfied_in_row > 0
         wrong = posterior.wrong_answers(state.evidence)
@@ -185,7 +134,7 @@ class Careful:
         labels = set_cover(posterior.satisfied(candidates.gains, self.target))
         bits, scores = self._score(pairs, labels, regrets, confirming)
         fresh = self._not_asked(state, pairs, again)
-        menus = menu_pool(self.questions, numbers, candidates, posterior, noisy=True)
+        menus = menu_pool(self.questions, numbers[: tuning.menu_contenders], candidates, posterior, noisy=True)
         if menus is not None:
             best_pair = float(scores[fresh].max(initial=0.0))
             menu = self._menu(state, menus, *self._score(menus, labels, regrets, confirming), best_pair)
@@ -210,7 +159,7 @@ class Careful:
         """Return how many bits each question tells that count, and what it is worth to ask it."""
         tuning = self.tuning
         bits = information_about_labels(pool, labels) + tuning.any_information * information_about_respondent(pool)
-        value = value_of_information(pool, regrets)
+        value = value_of_information(pool, regrets, tuning.compromises)
         return bits, value + tuning.tie_break * bits if confirming else bits + tuning.value * value
 
     def _menu(self, state: State, menus: Pool, bits: Vector, scores: Vector, best_pair: float) -> Question | None:
@@ -245,18 +194,18 @@ class Careful:
         """Return what is likely best, with all three levels of certainty."""
         tuning, certifier = self.tuning, self.certifier
         if complete:  # regrets are against the candidates
-            candidates = certifier.look_up(state.candidates, state.posterior, tuning.look_up)
+            candidates = self.add_optima(state.candidates, state.posterior, tuning.final_optima)
             state = replace(state, candidates=candidates)
-        sure = VERY_LIKELY if state.satisfied_in_row else tuning.very_likely_if_open
-        made = recommendation(self.problem, certifier, state, self.target, reason, complete, sure)
+        sure = tuning.very_likely if state.satisfied_in_row else tuning.very_likely_if_open
+        made = self.describe(state, reason, complete, sure)
         replies = sum(answer.asked is not None for answer in state.answers)
         fits = state.log_odds_of_chance <= tuning.misfit or replies < tuning.misfit_answers
         if not fits:
             made = replace(made, fits=False, likely_regret=None, likely_worst=None)
         elif complete and state.answers:
             made = self._checked(state, made, sure)
-        importance = credible_importance(self.problem, certifier, state) if fits else None
-        made = with_importance(self.problem, certifier, made, importance)
+        importance = self.credible_importance(state) if fits else None
+        made = self.with_importance(made, importance)
         state = respect_choice(state, complete)
         if reason in (Reason.PROBABLY_EITHER, Reason.NOT_SURER):
             made = replace(made, reason=self._what_holds(state, made, reason))
@@ -275,7 +224,7 @@ class Careful:
         """Return what is likely, also if the respondent may judge options by their worst objective."""
         gains, number = state.candidates.gains, respect_choice(state, complete=True).certificate.number
         regrets = state.posterior.regrets(gains, self.certifier.slack)[:, number]
-        check = check_chebyshev(state.evidence, gains, number, self.seed)
+        check = check_chebyshev(state.evidence, gains, number, self.tuning, self.seed)
         either = [
             (1 - check.share) * linear + check.share * chebyshev
             for linear, chebyshev in zip(loss_probabilities(regrets), loss_probabilities(check.regrets), strict=True)
@@ -295,8 +244,8 @@ class Careful:
         share_within, share_unnoticed = within.mean(), unnoticed.mean()
         share_either = (within | unnoticed).mean()
         for least, holds, share in (
-            (VERY_LIKELY, Reason.VERY_LIKELY_UNNOTICED, share_unnoticed),
-            (VERY_LIKELY, Reason.VERY_LIKELY_EITHER, share_either),
+            (self.tuning.very_likely, Reason.VERY_LIKELY_UNNOTICED, share_unnoticed),
+            (self.tuning.very_likely, Reason.VERY_LIKELY_EITHER, share_either),
             (self.tuning.confidence, Reason.PROBABLY_WITHIN, share_within),
             (self.tuning.confidence, Reason.PROBABLY_UNNOTICED, share_unnoticed),
             (self.tuning.confidence, Reason.PROBABLY_EITHER, share_either),
@@ -365,3 +314,81 @@ def _not_trusted(state: State) -> tuple[tuple[int, ...], tuple[int, ...]]:
             confirmed = any(state.choices.is_repeated(better, worse) for better, worse, _ in placements(answer))
             (unexplained if confirmed else doubtful).append(answer.number)
     return tuple(sorted(doubtful)), tuple(sorted(unexplained))
+
+
+# --- model check -------------------------------------------------------------------------------------------------------
+#
+# A Chebyshev respondent judges an option by its worst objective. Such respondents often answer as if they weighed their
+# objectives; a linear posterior is then sure and wrong. The check computes how much better a Chebyshev respondent explains the
+# answers (a Bayes factor, by importance sampling from the prior), and weakens what is called very likely by what the
+# recommendation would cost them. The questions do not depend on it.
+
+
+@dataclass(frozen=True, eq=False)
+class ChebyshevCheck:
+    """How likely the respondent is a Chebyshev respondent, and the relative regrets of such respondents, each as likely."""
+
+    share: float
+    regrets: Vector
+
+    def quantile(self, linear: Vector, sure: float) -> float:
+        """Return the regret that at least ``sure`` of both kinds of respondent do not exceed.
+
+        >>> ChebyshevCheck(0.5, np.array([0.3, 0.4])).quantile(np.array([0.0, 0.1]), 0.75)
+        0.3
+        """
+        values = np.concatenate([linear, self.regrets])
+        sizes = [len(linear), len(self.regrets)]
+        weights = np.repeat([(1 - self.share) / sizes[0], self.share / sizes[1]], sizes)
+        order = np.argsort(values, kind="stable")
+        at = np.searchsorted(np.cumsum(weights[order]), sure - 1e-9)
+        return float(values[order[min(int(at), len(order) - 1)]])
+
+
+def check_chebyshev(evidence: Evidence, gains: Matrix, number: int, tuning: CarefulTuning, seed: int) -> ChebyshevCheck:
+    """Return the check after some answers, for the candidate of this number; ``gains`` [K, d] are those of all candidates."""
+    rng = np.random.default_rng([seed, 1])
+    everybody = sample_prior(tuning.chebyshev_samples, PEOPLE, DirichletMixture.default(gains.shape[1]), rng)
+    most = np.maximum(gains.max(axis=0), 1e-12)
+    # The likelihood reads "weights" times "differences": here, margins times one.
+    margins = _margins(everybody.weights, evidence, most)
+    as_margins = replace(evidence, differences=np.eye(len(evidence.outcomes)))
+    judging = Samples(margins, everybody.precision, everybody.noise, everybody.lapse, everybody.since)
+    with np.errstate(divide="ignore"):
+        chebyshev = np.log(reply_likelihood(judging, as_margins)).sum(axis=1)
+        linear = np.log(reply_likelihood(everybody, evidence)).sum(axis=1)
+    prior_odds = np.log(tuning.chebyshev_share / (1 - tuning.chebyshev_share))
+    odds = prior_odds + np.logaddexp.reduce(chebyshev) - np.logaddexp.reduce(linear)
+    likelihood = np.exp(chebyshev - chebyshev.max())
+    drawn = rng.choice(tuning.chebyshev_samples, 1_000, p=likelihood / likelihood.sum())
+    worth = worst_worths(everybody.weights[drawn], gains / most)
+    regrets = 1 - worth[:, number] / np.maximum(worth.max(axis=1), 1e-12)
+    return ChebyshevCheck(float(1 / (1 + np.exp(-odds))), regrets)
+
+
+def worst_worths(weights: Matrix, shares: Matrix) -> Matrix:
+    """Return what options [K, d] are worth to Chebyshev respondents [n, K]; ``shares`` are parts of the most attainable.
+
+    >>> worst_worths(np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([[0.8, 0.4], [1.0, 0.0]])).round(3).tolist()
+    [[0.4, 0.0], [0.8, 0.889]]
+    """
+    scaled = weights / weights.max(axis=1, keepdims=True)
+    missing = np.zeros((len(weights), len(shares)))
+    for weight, share in zip(scaled.T, shares.T, strict=True):  # one objective at a time: no array of all three
+        np.maximum(missing, weight[:, None] * (1 - share), out=missing)
+    result: Matrix = 1 - missing
+    return result
+
+
+def _margins(weights: Matrix, evidence: Evidence, most: Vector) -> Matrix:
+    """Return by how much the first option of each comparison is worth more [n, q]; statements are about weights themselves."""
+    columns = [np.zeros((len(weights), 0))]
+    for index, answer in enumerate(evidence.answers):
+        pairs = answer.compared()
+        if answer.statement is not None:
+            columns.append(worths(weights, evidence.of([index])[0]))
+        elif pairs:
+            first = np.array([option.value[evidence.relevant] for option, _, _ in pairs]) / most
+            second = np.array([option.value[evidence.relevant] for _, option, _ in pairs]) / most
+            columns.append(worst_worths(weights, first) - worst_worths(weights, second))
+    return np.concatenate(columns, axis=1)

@@ -6,7 +6,7 @@ how much of the proof would be left after each answer: the cone is cut and its r
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,6 @@ from tradeoff.numerics import worths
 from tradeoff.problem import Problem
 from tradeoff.strategies.acquisition import (
     SCORE_DIGITS,
-    WORST_RAYS,
     Pool,
     all_pairs,
     contenders,
@@ -30,50 +29,16 @@ from tradeoff.strategies.acquisition import (
     possible_menu_replies,
     set_cover,
 )
-from tradeoff.strategies.elicitation import (
-    State,
-    certify_worst_case,
-    check_settings,
-    elicit,
-    first_state,
-    recommendation,
-    with_importance,
-)
-from tradeoff.strategies.posterior import Posterior
-from tradeoff.strategies.sampler import ResponseModel
+from tradeoff.strategies.elicitation import Approach, State, check_settings, elicit
+from tradeoff.strategies.posterior import DirichletMixture, Posterior, ResponseModel
+from tradeoff.strategies.replay import Strategy
 from tradeoff.strategies.solutions import Certifier
-from tradeoff.strategies.step import Strategy
+from tradeoff.strategies.tuning import CERTIFIED, CertifiedTuning
 
 # No noise, and a lapse so rare that no sample survives a contradiction if any other exists.
 EXACT = ResponseModel(lapse=(1e-6, 1e-6))
 # "About equal" puts rays where a loss is exactly the precision: equality counts as unnoticed, whatever its last digit.
 EQUALITY = 1e-9
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How questions are chosen. Chosen one at a time with `benchmarks/questions.py`, so that few questions are asked."""
-
-    look_ahead: int = 10  # pairs per criterion whose answers are followed through,
-    look_ahead_menus: int = 4  # and menus, which have more replies each,
-    look_ahead_rays: int = 15_000  # fewer of them, but at least one, where the rays of all would be more than this
-    useful: float = 0.03  # bits: a question that tells less than this is of no use,
-    cuts: float = 0.02  # unless it is expected to cut off more than this share of the excess regret
-    nearly: float = 0.98  # answers are exact here, so almost no information is traded for an easier question
-    wide: int = 30  # candidates to fall back on when the contenders give no useful question
-    recommendations: int = 4  # candidates for the recommendation after an answer that is followed through
-    margin: float = 0.8  # of the target: regret below this counts as proved
-    stall: int = 2  # answers "about equal" in a row after which another answer is sought
-    stall_penalty: float = 0.5  # for a question that will surely be answered "about equal" then
-    unlikely: float = 0.05  # replies rarer than this are not followed through
-    information: float = 0.2  # what a bit about the recommendation is worth, beside the share of the proof that is done
-    any_information: float = 0.3  # what a bit of any answer is worth beside a bit about the recommendation,
-    any_in_cuts: float = 0.1  # beside the share of the excess regret that is cut off,
-    any_in_proof: float = 0.05  # and beside the share of the proof that is done
-    steps: float = 1.5  # of the sampler per coordinate: samples only guide the questions here
-
-
-TUNING = Tuning()
 
 
 def certified(
@@ -89,26 +54,15 @@ def certified(
 
 
 @dataclass(frozen=True, eq=False)
-class Certified:
+class Certified(Approach):
     """All answers are trusted; the recommendation is the option of least worst-case regret."""
 
-    problem: Problem
-    certifier: Certifier
-    target: float
-    lotteries: bool
-    questions: str
-    seed: int
-    tuning: Tuning = TUNING
-
-    @property
-    def identity(self) -> Hashable:
-        """What tells this approach with its settings from others."""
-        return "certified", self.target, self.lotteries, self.questions, self.seed, self.tuning
+    tuning: CertifiedTuning = CERTIFIED
 
     def begin(self) -> State:
         """Return the state before any answer."""
-        prior = Posterior.before_answers(self.certifier.d, EXACT, self.seed, steps=self.tuning.steps)
-        return first_state(self.problem, self.certifier, prior)
+        prior = DirichletMixture.default(self.certifier.d)
+        return self.first_state(Posterior.before_answers(prior, EXACT, self.tuning, self.seed, self.tuning.samples))
 
     def learn(self, state: State) -> State:
         """Return the state brought up to date after its last answer."""
@@ -117,7 +71,7 @@ class Certified:
         if state.cone.empty:
             return state
         posterior = state.posterior.update(state.evidence)
-        certificate, candidates, _ = certify_worst_case(self.certifier, posterior, state.cone, state.candidates)
+        certificate, candidates, _ = self.certify_worst_case(posterior, state.cone, state.candidates)
         return replace(state, posterior=posterior, certificate=certificate, candidates=candidates)
 
     def reason_to_stop(self, state: State) -> Reason | None:
@@ -133,8 +87,8 @@ class Certified:
 
     def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return the recommendation in a state, with its proof."""
-        made = recommendation(self.problem, self.certifier, state, self.target, reason, complete)
-        made = with_importance(self.problem, self.certifier, made, made.importance_if_right)
+        made = self.describe(state, reason, complete)
+        made = self.with_importance(made, made.importance_if_right)
         proved = (Reason.PROVED, Reason.UNNOTICEABLE, Reason.INEXACT)
         # That was proved of the option that the model favours.
         return replace(made, reason=Reason.CONFIRMED) if made.model_choice is not None and reason in proved else made
@@ -145,9 +99,11 @@ class Certified:
         """Return the question to ask next, or None if no answer could tell anything."""
         certificate, candidates = state.certificate, state.candidates
         regrets = state.posterior.regrets(candidates.gains)
-        numbers = contenders(certificate, state.posterior, candidates, regrets, self.target)
+        numbers = contenders(state, regrets, self.target, self.tuning)
         pair, pair_score = self._best(state, self._pairs(state, numbers), regrets)
-        menus = menu_pool(self.questions, numbers, candidates, state.posterior, noisy=False)
+        menus = menu_pool(
+            self.questions, numbers[: self.tuning.menu_contenders], candidates, state.posterior, noisy=False
+        )
         menu, menu_score = (None, -np.inf) if menus is None else self._best(state, menus, regrets)
         if menu is not None and round(menu_score - pair_score, SCORE_DIGITS) > 0:
             return menu
@@ -210,7 +166,7 @@ class Certified:
     def _excess_removed(self, state: State, pool: Pool, shares: NDArray[np.float64]) -> Vector:
         """Return the expected share of the bad rays' excess regret that the reply to each question cuts off."""
         certificate = state.certificate
-        worst = largest_first(certificate.regrets)[:WORST_RAYS]
+        worst = largest_first(certificate.regrets)[: self.tuning.challenger_rays]
         excess = np.maximum(certificate.regrets[worst] - self.tuning.margin * self.target, 0.0)
         rays, precision = certificate.rays[worst], certificate.precision[worst] + 1e-9
         count, size = pool.values.shape[:2]

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import ArgumentError
-from tradeoff.evidence import Answer, Evidence
+from tradeoff.evidence import Answer, DirectChoices, Evidence, identity
 from tradeoff.model import CERTAINTY, SKIP, Criterion, Matrix, Option, Question, Reason, Recommendation, Reply, Vector
 from tradeoff.numerics import worths
 from tradeoff.problem import Problem, pieces_of, with_share
-from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.cone import Cone
-from tradeoff.strategies.direct_choices import DirectChoices, Objection, objection_to
 from tradeoff.strategies.posterior import Posterior
-from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, identity
-from tradeoff.strategies.step import Step, Strategy, answers_in
+from tradeoff.strategies.replay import Step, Strategy, answers_in
+from tradeoff.strategies.solutions import Candidates, Certificate, Certifier, solutions_of
+from tradeoff.strategies.tuning import Tuning
 
-# Questions per objective after which the asking ends, target or not: more than twice what any row of benchmarks/questions.py
-# needs, so that it only stops respondents whose answers lead nowhere.
-MOST_PER_OBJECTIVE = 6
-RAY_LIMIT = 20_000  # extreme rays up to which they are listed: the problem is solved once for every ray
-MOST_OBJECTIVES = 20  # that can be asked about; up to 12 are measured (benchmarks/latency.py)
-FRESH = 24  # samples whose optimum is looked up after every answer: rays alone miss what is best in the middle
-# An interval of importance that reaches from below the first number to above the second was hardly narrowed down.
-OPEN_IMPORTANCE = (0.02, 0.3)
-# The share of the posterior samples in a stated interval of importance, the tails cut off equally. Chosen with
-# `benchmarks/people.py --importance`: at most 5% of the intervals of each noisy population are false.
-CREDIBLE = 0.95
-FEWEST = 40  # samples from which an interval can be told
-# What so many samples agree on is called very likely, and may be wrong for 1 respondent in 20. The samples are few, and nobody
-# is exactly as the model supposes, so the share is larger than 0.95 (benchmarks/people.py).
-VERY_LIKELY = 0.98
-SAME_DIGITS = 12  # worths that agree to so many digits are equal, whatever the machine
-# A runner-up differs by at least this much of some objective's range: nearly the same option again would tell nothing.
-DIFFERENT = 0.02
+MAX_OBJECTIVES = 20  # that can be asked about; up to 12 are measured (benchmarks/latency.py)
+WORTH_DIGITS = 12  # worths that agree to so many digits are equal, whatever the machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,31 +80,195 @@ class State:
         return [(i, self.evidence.half_spaces(i)) for i in indices]
 
 
-class Approach(Protocol):
-    """What makes one strategy differ from another: how it learns, when it stops, what it asks and what it recommends."""
+# The model infers weights from all answers and may then favour an option that the respondent has rejected: people have reasons
+# that are not among the objectives. A strategy therefore asks such a pair before it stops. If the respondent confirms the
+# choice, it recommends the option they preferred.
 
-    @property
-    def certifier(self) -> Certifier:
-        """What solves the problem and certifies recommendations."""
+
+@dataclass(frozen=True)
+class Objection:
+    """The respondent chose an option over the one that the model favours; both by their numbers among the candidates."""
+
+    favourite: int
+    chosen: int
+    confirmed: bool
+
+
+def objection_to(
+    favourite: int, choices: DirectChoices, candidates: Candidates, criterion: Criterion
+) -> Objection | None:
+    """Return the choice that speaks against what the model favours; None if there is none.
+
+    The chosen option was never rejected itself. Among several, a confirmed one comes first, then the one that loses least.
+    """
+    option = identity(candidates.options[favourite])
+    objections = []
+    for better in choices.preferred_to(option):
+        number = candidates.number_of(better)
+        if number is not None:
+            loss = float(criterion.losses(candidates.values[[number]])[0])
+            objections.append((not choices.is_confirmed(better, option), loss, number))
+    if not objections:
+        return None
+    unconfirmed, _, number = min(objections)
+    return Objection(favourite, number, not unconfirmed)
+
+
+@dataclass(frozen=True, eq=False)
+class Approach(ABC):
+    """A strategy's settings; how it learns, when it stops, what it asks and what it recommends."""
+
+    problem: Problem
+    certifier: Certifier
+    target: float
+    lotteries: bool
+    questions: str
+    seed: int
+    tuning: Tuning
 
     @property
     def identity(self) -> Hashable:
-        """What tells this approach with its settings from others."""
+        """Distinguishes this approach with its settings from others."""
+        return type(self).__name__, self.target, self.lotteries, self.questions, self.seed, self.tuning
 
+    @abstractmethod
     def begin(self) -> State:
         """Return the state before any answer."""
 
+    @abstractmethod
     def learn(self, state: State) -> State:
         """Return the state with posterior, cone and certificate brought up to date after its last answer."""
 
+    @abstractmethod
     def reason_to_stop(self, state: State) -> Reason | None:
         """Return why to stop here, or None to go on."""
 
+    @abstractmethod
     def choose(self, state: State) -> Question | None:
         """Return the question to ask next, or None if no answer could tell anything."""
 
+    @abstractmethod
     def recommend(self, state: State, reason: Reason, complete: bool) -> Recommendation:
         """Return the recommendation in a state."""
+
+    # --- shared by the approaches -------------------------------------------------------------------------------------
+
+    def add_optima(self, candidates: Candidates, posterior: Posterior, count: int) -> Candidates:
+        """Return the candidates with the optima of about ``count`` samples."""
+        return self.certifier.add_optima(candidates, posterior, count, self.tuning.optima_grid)
+
+    def first_state(self, posterior: Posterior, *, expected: bool = False, optima: int | None = None) -> State:
+        """Return the state before any answer: everybody is possible."""
+        certifier, tuning = self.certifier, self.tuning
+        spanner = certifier.solutions.spanner().options
+        candidates = Candidates.none(certifier.objectives, certifier.relevant).add(spanner)
+        candidates = self.add_optima(candidates, posterior, optima or tuning.optima)
+        cone = Cone.orthant(certifier.d, 1.0, limit=tuning.max_rays)
+        certify = self.certify_expected if expected else self.certify_worst_case
+        certificate, candidates, criterion = certify(posterior, cone, candidates)
+        evidence = Evidence.none(certifier.relevant)
+        return State(evidence, frozenset(), candidates, posterior, cone, certificate, criterion)
+
+    def certify_worst_case(
+        self, posterior: Posterior, cone: Cone, candidates: Candidates
+    ) -> tuple[Certificate, Candidates, None]:
+        """Return the certificate of the candidate of least worst-case regret.
+
+        The candidates come back with the optima of all rays and of some samples.
+        """
+        candidates = self.add_optima(candidates, posterior, self.tuning.optima)
+        return *self.certifier.certify(cone.rays, candidates), None
+
+    def certify_expected(
+        self, posterior: Posterior, cone: Cone, candidates: Candidates
+    ) -> tuple[Certificate, Candidates, Criterion]:
+        """Return the certificate of the option of least expected regret, the candidates, and the criterion.
+
+        Expected regret is linear in an option's gains, so the option that minimises it is the optimum for some weights.
+        """
+        certifier = self.certifier
+        candidates = self.add_optima(candidates, posterior, self.tuning.optima)
+        best = worths(posterior.weights, candidates.gains).max(axis=1)
+        criterion = Criterion(certifier.directions(posterior.weights), best)
+        candidates = candidates.add(certifier.solutions.best(criterion.mean_weights[None, :]))
+        worth = worths(candidates.values, criterion.mean_weights[None, :])[:, 0]
+        number = int(np.round(worth, WORTH_DIGITS).argmax())
+        return *certifier.certify(cone.rays, candidates, number), criterion
+
+    def describe(
+        self, state: State, reason: Reason, complete: bool, very_likely: float | None = None
+    ) -> Recommendation:
+        """Return the recommendation in a state, and what is known of it.
+
+        What the share ``very_likely`` of the posterior agrees on is called very likely. If the respondent chose another option
+        over the one that the model favours, and the choice stands, that option is recommended.
+        """
+        certifier, objection = self.certifier, state.objection
+        state = respect_choice(state, complete)
+        certificate, candidates, empty = state.certificate, state.candidates, state.cone.empty
+        options = candidates.options
+        regrets = state.posterior.regrets(candidates.gains, certifier.slack)[:, certificate.number]
+        likely, worst = float(regrets.mean()), float(np.quantile(regrets, very_likely or self.tuning.very_likely))
+        shares = certificate.rays @ pieces_of(self.problem)[certifier.relevant]
+        made = Recommendation(
+            options[certificate.number],
+            certifier.directions(_estimate(state)[None, :])[0],
+            len(state.answers),
+            reason,
+            complete=complete and not empty,
+            regret_bound=None if empty else certificate.bound,
+            likely_regret=likely,
+            likely_worst=max(worst, likely),  # a few large regrets can make the mean larger
+            importance_if_right=None if empty else np.stack([shares.min(axis=0), shares.max(axis=0)], axis=1),
+            runner_up=_runner_up(state, self.tuning.different),
+            target=self.target,
+            criterion=state.criterion,
+            loss_probabilities=loss_probabilities(regrets),
+        )
+        if objection is None:
+            return made
+        if certificate.number == objection.chosen:
+            favourite = options[objection.favourite]
+            return replace(made, model_choice=favourite, runner_up=favourite)
+        return replace(made, contested_by=options[objection.chosen], runner_up=options[objection.chosen])
+
+    def credible_importance(self, state: State) -> Matrix:
+        """Return the interval [k, 2] in which the importance of each original objective very likely is.
+
+        What the respondent stated about importance itself is taken as it is: it was not a slip.
+        """
+        tail, posterior = (1 - self.tuning.credible) / 2, state.posterior
+        stated = [i for i, answer in enumerate(state.answers) if answer.statement and answer.statement.about_weights]
+        meant = posterior.consistent(*state.evidence.of(stated)).all(axis=1)
+        fitting = posterior.weights[meant] if meant.sum() >= self.tuning.min_samples else posterior.weights
+        shares = fitting @ pieces_of(self.problem)[self.certifier.relevant]
+        result: Matrix = np.quantile(shares, [tail, 1 - tail], axis=0).T
+        return result
+
+    def with_importance(self, made: Recommendation, importance: Matrix | None) -> Recommendation:
+        """Return the recommendation with the intervals that are stated, and the objectives whose interval need not be smaller.
+
+        Of these the answers prove that the recommendation is within the target, and so it is where the objective's share is
+        anywhere in its interval and the others keep their estimated proportions. The shares for which that holds are an
+        interval: the best gain is convex in the share, that of the recommendation linear. So both ends are enough.
+        """
+        certifier, pieces, target = self.certifier, pieces_of(self.problem), made.target or 0.0
+        relevant: NDArray[np.bool_] = np.asarray(pieces[certifier.relevant].sum(axis=0) > 0)
+        unidentified: NDArray[np.bool_] = ~relevant
+        if importance is not None and made.regret_bound is not None and made.regret_bound <= target:
+            little, much = self.tuning.wide_importance
+            for j in np.flatnonzero(relevant & (importance[:, 0] < little) & (importance[:, 1] > much)):
+                ends = (
+                    np.floor(100 * importance[j, 0]) / 100,
+                    np.ceil(100 * importance[j, 1]) / 100,
+                )  # as they are worded
+                rows = with_share(made.weights, pieces[:, j], np.clip(ends, 0.0, 1.0))
+                best = np.array([option.value for option in certifier.solutions.best(rows)])
+                most = np.einsum("nk,nk->n", rows, best) + certifier.slack
+                unidentified[j] = (1 - rows @ made.option.value / most).max() <= target
+        names = (o.name for o in getattr(self.problem, "original", self.problem).objectives)
+        unidentified_names = tuple(name for name, is_open in zip(names, unidentified.tolist(), strict=True) if is_open)
+        return replace(made, importance=importance, unidentified=unidentified_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,19 +284,19 @@ def check_settings(problem: Problem, target: float) -> None:
     """Raise an ArgumentError if the target is not a relative regret, or the problem has too many objectives."""
     if isinstance(target, str) or not 0 < target < 1:
         raise ArgumentError(f"the target is {target!r}; it is a relative regret between 0 and 1, such as 0.01")
-    count = len(bases_of(problem).relevant)
-    if count > MOST_OBJECTIVES:
+    count = len(solutions_of(problem).relevant)
+    if count > MAX_OBJECTIVES:
         raise ArgumentError(
-            f"{count} objectives can be changed by what is chosen; this strategy asks about at most {MOST_OBJECTIVES}: "
+            f"{count} objectives can be changed by what is chosen; this strategy asks about at most {MAX_OBJECTIVES}: "
             "combine some of them, or choose those that matter most (of a table, with objectives)"
         )
 
 
 def elicit(approach: Approach) -> Strategy:
     """Ask until the approach has a reason to stop, or nothing more can be learned."""
-    cache = approach.certifier.cache
+    cache = approach.certifier.solutions
     turn = _first_turn(approach)
-    left, ordinal = MOST_PER_OBJECTIVE * approach.certifier.d, 0
+    left, ordinal = approach.tuning.max_questions_per_objective * approach.certifier.d, 0
     while left > 0:
         if isinstance(turn.next, Recommendation):
             return turn.next
@@ -178,7 +325,7 @@ def elicit(approach: Approach) -> Strategy:
 
 def _first_turn(approach: Approach) -> Turn:
     key = hashlib.sha256(repr(approach.identity).encode()).digest()
-    turn: Turn | None = approach.certifier.cache.state(key)
+    turn: Turn | None = approach.certifier.solutions.state(key)
     return turn or _decide(approach, key, approach.begin())
 
 
@@ -188,7 +335,7 @@ def _turn_after(approach: Approach, turn: Turn, answers: Sequence[Answer], ordin
     known: Turn | None = None
     for number, answer in enumerate(answers, start=ordinal + 1):
         key = _key_after(key, answer)
-        known = approach.certifier.cache.state(key)
+        known = approach.certifier.solutions.state(key)
         state = _state_after(approach, state, replace(answer, number=number)) if known is None else known.state
     return _decide(approach, key, state) if known is None else known
 
@@ -211,7 +358,7 @@ def _decide(approach: Approach, key: bytes, state: State) -> Turn:
         turn = Turn(key, state, approach.recommend(state, reason, complete=True))
     else:
         turn = Turn(key, state, question)
-    approach.certifier.cache.put_state(key, turn)
+    approach.certifier.solutions.put_state(key, turn)
     return turn
 
 
@@ -242,87 +389,7 @@ def _key_after(key: bytes, answer: Answer) -> bytes:
     return hashlib.sha256(key + answer.question.key + repr(answer.reply).encode() + origin).digest()
 
 
-# --- what both approaches do ------------------------------------------------------------------------------------------
-
-
-def first_state(
-    problem: Problem, certifier: Certifier, posterior: Posterior, *, expected: bool = False, look_up: int = FRESH
-) -> State:
-    """Return the state before any answer: everybody is possible."""
-    spanner = bases_of(problem).spanner().options
-    candidates = Candidates.none(certifier.objectives, certifier.relevant).add(spanner)
-    candidates = certifier.look_up(candidates, posterior, look_up)
-    cone = Cone.orthant(certifier.d, 1.0, limit=RAY_LIMIT)
-    certify = certify_expected if expected else certify_worst_case
-    certificate, candidates, criterion = certify(certifier, posterior, cone, candidates)
-    evidence = Evidence.none(certifier.relevant)
-    return State(evidence, frozenset(), candidates, posterior, cone, certificate, criterion)
-
-
-def certify_worst_case(
-    certifier: Certifier, posterior: Posterior, cone: Cone, candidates: Candidates
-) -> tuple[Certificate, Candidates, None]:
-    """Return the certificate of the candidate of least worst-case regret.
-
-    The candidates come back with the optima of all rays and of some samples.
-    """
-    candidates = certifier.look_up(candidates, posterior, FRESH)
-    return *certifier.certify(cone.rays, candidates), None
-
-
-def certify_expected(
-    certifier: Certifier, posterior: Posterior, cone: Cone, candidates: Candidates
-) -> tuple[Certificate, Candidates, Criterion]:
-    """Return the certificate of the option of least expected regret, the candidates, and the criterion.
-
-    Expected regret is linear in an option's gains, so the option that minimises it is the optimum for some weights.
-    """
-    candidates = certifier.look_up(candidates, posterior, FRESH)
-    best = worths(posterior.weights, candidates.gains).max(axis=1)
-    criterion = Criterion(certifier.directions(posterior.weights), best)
-    candidates = candidates.add(certifier.cache.best(criterion.mean_weights[None, :]))
-    worth = worths(candidates.values, criterion.mean_weights[None, :])[:, 0]
-    number = int(np.round(worth, SAME_DIGITS).argmax())
-    return *certifier.certify(cone.rays, candidates, number), criterion
-
-
-def recommendation(
-    problem: Problem, certifier: Certifier, state: State, target: float, reason: Reason, complete: bool,
-    sure: float = VERY_LIKELY,
-) -> Recommendation:  # fmt: skip
-    """Return the recommendation in a state, and what is known of it.
-
-    What ``sure`` of the posterior agrees on is called very likely. If the respondent chose another option over the one that
-    the model favours, and the choice stands, that option is recommended.
-    """
-    objection = state.objection
-    state = respect_choice(state, complete)
-    certificate, candidates, empty = state.certificate, state.candidates, state.cone.empty
-    options = candidates.options
-    regrets = state.posterior.regrets(candidates.gains, certifier.slack)[:, certificate.number]
-    likely = float(regrets.mean())
-    shares = certificate.rays @ pieces_of(problem)[certifier.relevant]
-    made = Recommendation(
-        options[certificate.number],
-        certifier.directions(_estimate(state)[None, :])[0],
-        len(state.answers),
-        reason,
-        complete=complete and not empty,
-        regret_bound=None if empty else certificate.bound,
-        likely_regret=likely,
-        likely_worst=max(float(np.quantile(regrets, sure)), likely),  # a few large regrets can make the mean larger
-        importance_if_right=None if empty else np.stack([shares.min(axis=0), shares.max(axis=0)], axis=1),
-        runner_up=_runner_up(state),
-        target=target,
-        criterion=state.criterion,
-        loss_probabilities=loss_probabilities(regrets),
-    )
-    if objection is None:
-        return made
-    if certificate.number == objection.chosen:
-        favourite = options[objection.favourite]
-        return replace(made, model_choice=favourite, runner_up=favourite)
-    return replace(made, contested_by=options[objection.chosen], runner_up=options[objection.chosen])
+# --- what a state says -----------------------------------------------------------------------------------------------
 
 
 def loss_probabilities(regrets: Vector) -> tuple[float, float]:
@@ -345,45 +412,6 @@ def respect_choice(state: State, complete: bool) -> State:
     return state
 
 
-def credible_importance(problem: Problem, certifier: Certifier, state: State) -> Matrix:
-    """Return the interval [k, 2] in which the importance of each original objective very likely is.
-
-    What the respondent stated about importance itself is taken as it is: it was not a slip.
-    """
-    tail, posterior = (1 - CREDIBLE) / 2, state.posterior
-    stated = [i for i, answer in enumerate(state.answers) if answer.statement and answer.statement.about_weights]
-    meant = posterior.consistent(*state.evidence.of(stated)).all(axis=1)
-    fitting = posterior.weights[meant] if meant.sum() >= FEWEST else posterior.weights
-    shares = fitting @ pieces_of(problem)[certifier.relevant]
-    result: Matrix = np.quantile(shares, [tail, 1 - tail], axis=0).T
-    return result
-
-
-def with_importance(
-    problem: Problem, certifier: Certifier, made: Recommendation, importance: Matrix | None
-) -> Recommendation:
-    """Return the recommendation with the intervals that are stated, and the objectives whose interval need not be smaller.
-
-    Of these the answers prove that the recommendation is within the target, and so it is where the objective's share is
-    anywhere in its interval and the others keep their estimated proportions, as on a slider. The shares for which that holds
-    are an interval: the best gain is convex in the share, that of the recommendation linear. So both ends are enough.
-    """
-    pieces, target = pieces_of(problem), made.target or 0.0
-    relevant: NDArray[np.bool_] = np.asarray(pieces[certifier.relevant].sum(axis=0) > 0)
-    unidentified: NDArray[np.bool_] = ~relevant
-    if importance is not None and made.regret_bound is not None and made.regret_bound <= target:
-        little, much = OPEN_IMPORTANCE
-        for j in np.flatnonzero(relevant & (importance[:, 0] < little) & (importance[:, 1] > much)):
-            ends = np.floor(100 * importance[j, 0]) / 100, np.ceil(100 * importance[j, 1]) / 100  # as they are worded
-            rows = with_share(made.weights, pieces[:, j], np.clip(ends, 0.0, 1.0))
-            best = np.array([option.value for option in certifier.cache.best(rows)])
-            most = np.einsum("nk,nk->n", rows, best) + certifier.slack
-            unidentified[j] = (1 - rows @ made.option.value / most).max() <= target
-    names = (o.name for o in getattr(problem, "original", problem).objectives)
-    unidentified_names = tuple(name for name, is_open in zip(names, unidentified.tolist(), strict=True) if is_open)
-    return replace(made, importance=importance, unidentified=unidentified_names)
-
-
 def _estimate(state: State) -> Vector:
     """Return weights that fit the trusted answers, so that the estimate lies within the stated intervals."""
     posterior = state.posterior
@@ -392,10 +420,10 @@ def _estimate(state: State) -> Vector:
     return result
 
 
-def _runner_up(state: State) -> Option | None:
+def _runner_up(state: State, different: float) -> Option | None:
     """Return the candidate of least expected regret that is another option than the recommended one, not nearly the same."""
     gains, mine = state.candidates.gains, state.certificate.number
-    others = np.flatnonzero(np.abs(gains - gains[mine]).max(axis=1) >= DIFFERENT)
+    others = np.flatnonzero(np.abs(gains - gains[mine]).max(axis=1) >= different)
     if not len(others):
         return None
     mean = state.posterior.regrets(gains)[:, others].mean(axis=0)

@@ -21,9 +21,9 @@ from tradeoff.errors import ArgumentError
 from tradeoff.evidence import Answer, half_spaces
 from tradeoff.model import EQUAL, FIRST, SECOND, SKIP, Matrix, Option, Question, Recommendation, Reply, Vector
 from tradeoff.problem import Problem, dilute
-from tradeoff.strategies.basis import Basis, bases_of
 from tradeoff.strategies.cone import Cone
-from tradeoff.strategies.step import Received, Step, Strategy
+from tradeoff.strategies.replay import Received, Step, Strategy
+from tradeoff.strategies.solutions import Basis, solutions_of
 
 # A ratio is known well enough when its interval is this narrow, even if "about equal" was never said.
 RESOLUTION = 1e-6
@@ -61,12 +61,12 @@ def paper(
 
 def prepare_bases(problem: Problem, options: Mapping[str, Any]) -> None:
     """Build the bases that everybody who is asked about the problem shares."""
-    bases = bases_of(problem)
+    solutions = solutions_of(problem)
     if options.get("basis", "paper") == "paper":
-        for benchmark in bases.relevant:
-            bases.paper(benchmark)
+        for benchmark in solutions.relevant:
+            solutions.paper_basis(benchmark)
     else:
-        bases.spanner()
+        solutions.spanner()
 
 
 Asking = Generator[Step, Received, None]
@@ -83,7 +83,7 @@ class _Elicitation:
     ) -> None:
         self.problem, self.kind, self.theorem, self.resolution = problem, basis, theorem, resolution
         self.literal = literal
-        self.bases = bases_of(problem)
+        self.solutions = solutions_of(problem)
         self.k = len(problem.objectives)
         self.order: list[Option] = []  # the basis, benchmark first
         self.components: Vector = np.zeros(0)
@@ -95,13 +95,13 @@ class _Elicitation:
         self.finished = False  # whether all ratios that the estimate needs are known
         self.later = 0  # questions that can come after the running stage
         self.answers: list[Answer] = []
-        self._cone = Cone.orthant(len(self.bases.relevant), 1.0, limit=RAY_LIMIT)
+        self._cone = Cone.orthant(len(self.solutions.relevant), 1.0, limit=RAY_LIMIT)
 
     def run(self) -> Strategy:
         """Ask everything and return the personalised policy."""
         per_ratio = self.most_halvings(self.largest_ratio)
         precision = self.most_halvings(1.0) if self.theorem == 2 else 0
-        members = self.k if self.kind == "paper" else len(self.bases.spanner().options)
+        members = self.k if self.kind == "paper" else len(self.solutions.spanner().options)
         self.later = precision + (members - 1) * per_ratio
         if self.kind == "paper":
             yield from self.choose_benchmark()
@@ -128,19 +128,19 @@ class _Elicitation:
 
     def choose_benchmark(self) -> Asking:
         """Find pi_1, the best of the single-objective optima to this person (Algorithm 1, lines 1-5)."""
-        champion, *others = self.bases.relevant
+        champion, *others = self.solutions.relevant
         for position, j in enumerate(others):
-            question = Question((self.bases.optima[champion], self.bases.optima[j]))
+            question = Question((self.solutions.optima[champion], self.solutions.optima[j]))
             reply = yield from self.put(question, len(others) - position - 1)
             if reply == SECOND:
                 champion = j
             self.unranked |= reply == SKIP
-        basis = self.bases.paper(champion)
+        basis = self.solutions.paper_basis(champion)
         self.order, self.components = list(basis.options), basis.components
 
     def choose_spanner_benchmark(self) -> Asking:
         """Find S_1, the winner of a tournament among the spanner; members that tie with it have ratio 1."""
-        basis: Basis = self.bases.spanner()
+        basis: Basis = self.solutions.spanner()
         members = list(basis.options)
         champion, ties = 0, set[int]()
         for j in range(1, len(members)):
@@ -264,7 +264,7 @@ class _Elicitation:
         if not self.finished and (centre := self.centre()) is not None:
             return centre
         if not self.order:
-            return self._on_relevant(np.ones(len(self.bases.relevant)))
+            return self._on_relevant(np.ones(len(self.solutions.relevant)))
         matrix, right = self.rows()
         weights: Vector = np.linalg.lstsq(matrix, right, rcond=None)[0].astype(np.float64)
         if weights.min() < -1e-9 * np.abs(weights).max():
@@ -276,7 +276,7 @@ class _Elicitation:
 
         So half-done searches count with the interval they have reached, and so does the tournament.
         """
-        relevant = list(self.bases.relevant)
+        relevant = list(self.solutions.relevant)
         for answer in self.answers[len(self._cone.labels) :]:
             differences, outcomes = answer.certain_terms()
             self._cone = self._cone.add(half_spaces(differences[:, relevant], outcomes), len(self._cone.labels))
@@ -286,7 +286,7 @@ class _Elicitation:
     def _on_relevant(self, weights: Vector) -> Vector:
         """Return weights on the objectives that can be changed as weights on all of them."""
         result = np.zeros(self.k)
-        result[list(self.bases.relevant)] = weights
+        result[list(self.solutions.relevant)] = weights
         return result
 
     def recommend(self, reason: str, *, complete: bool) -> Recommendation:

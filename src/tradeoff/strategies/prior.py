@@ -18,8 +18,9 @@ from tradeoff.errors import ArgumentError
 from tradeoff.evidence import Answer, Evidence
 from tradeoff.model import SKIP, Matrix, Vector
 from tradeoff.problem import Problem
-from tradeoff.strategies.basis import bases_of
-from tradeoff.strategies.sampler import PEOPLE, SMALLEST, DirichletMixture, sample_prior, update_samples
+from tradeoff.strategies.posterior import PEOPLE, SMALLEST, DirichletMixture, sample_prior, update_samples
+from tradeoff.strategies.solutions import solutions_of
+from tradeoff.strategies.tuning import CAREFUL
 
 # A share and a Dirichlet parameter per objective, for each part of a mixture: plain numbers, as a log's header holds them.
 Prior: TypeAlias = tuple[tuple[float, tuple[float, ...]], ...]
@@ -31,6 +32,7 @@ OUTSIDERS = 0.15  # of the next people at least are supposed to be like nobody b
 UNSEEN = 3  # people like nobody before, who are imagined beside those who were asked
 NARROWEST = 50.0  # the largest sum of a part's parameters: a type whose weights vary by about a tenth
 RESPONDENT_SAMPLES = 300
+
 ROUNDS = 60  # of EM
 DIGITS = 4  # to which parameters are written down: more would be noise
 
@@ -47,7 +49,7 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Answer]], *, see
     >>> round(sum(share for share, _ in prior), 9)
     1.0
     """
-    relevant = list(bases_of(problem).relevant)
+    relevant = list(solutions_of(problem).relevant)
     d = len(relevant)
     clouds: list[Matrix] = []
     default = DirichletMixture.default(d)
@@ -58,7 +60,7 @@ def learn_prior(problem: Problem, interviews: Iterable[Sequence[Answer]], *, see
         if evidence.answers:
             rng = np.random.default_rng([seed, number])
             samples = sample_prior(RESPONDENT_SAMPLES, PEOPLE, default, rng)
-            samples = update_samples(samples, evidence, 0, RESPONDENT_SAMPLES, PEOPLE, default, rng)
+            samples = update_samples(samples, evidence, 0, RESPONDENT_SAMPLES, PEOPLE, default, rng, CAREFUL.steps)
             clouds.append(np.log(np.maximum(samples.weights, SMALLEST)))
     mixture = _fitted(np.array(clouds), d, seed) if clouds else default
     everything = np.ones((len(mixture.shares), len(problem.objectives)))
@@ -74,7 +76,7 @@ def mixture_of(prior: Any, problem: Problem) -> DirichletMixture | None:
     """
     if prior is None:
         return None
-    k, relevant = len(problem.objectives), list(bases_of(problem).relevant)
+    k, relevant = len(problem.objectives), list(solutions_of(problem).relevant)
     try:
         few = len(prior) <= MOST_PARTS and all(len(row) == k for _, row in prior)
         parts = [(float(share), [float(number) for number in row]) for share, row in prior] if few else []

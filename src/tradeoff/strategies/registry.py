@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tradeoff.errors import ArgumentError
+from tradeoff.model import Recommendation
 from tradeoff.problem import Problem
 from tradeoff.strategies.careful import careful
 from tradeoff.strategies.certified import certified
 from tradeoff.strategies.paper import paper, prepare_bases
-from tradeoff.strategies.step import Strategy
+from tradeoff.strategies.replay import Strategy, within_budget, without_identical, without_implied
+from tradeoff.strategies.solutions import solutions_of
 
 GROUP = "tradeoff.strategies"
 
@@ -106,3 +110,41 @@ def name_of(strategy: AnyStrategy) -> str:
         if make is spec.make:
             return name
     return f"{getattr(make, '__module__', '?')}:{getattr(make, '__qualname__', type(make).__qualname__)}"
+
+
+def start(
+    strategy: AnyStrategy,
+    problem: Problem,
+    *,
+    max_questions: int | None = None,
+    skip_implied: bool | None = None,
+    **options: Any,
+) -> Strategy:
+    """Return a strategy, ready to be asked: never two identical options, within its budget.
+
+    ``strategy`` is a name, a ``StrategySpec`` or any callable that takes the problem and returns a generator of steps.
+    ``skip_implied`` leaves out what follows from earlier answers; by default the strategy decides. Where no choice
+    changes any objective, as where one item beats all others, nothing is asked.
+    """
+    spec = spec_of(strategy)
+    if not solutions_of(problem).changeable:
+        return nothing_to_ask(problem)
+    try:
+        running = spec.make(problem, **options)
+    except TypeError as error:
+        raise ArgumentError(f"the strategy {name_of(strategy)!r} does not take these options: {error}") from None
+    if spec.skip_implied(options) if skip_implied is None else skip_implied:
+        running = without_implied(running, len(problem.objectives))
+    return within_budget(without_identical(running), max_questions)
+
+
+def nothing_to_ask(problem: Problem) -> Strategy:
+    """Return the strategy for a problem in which nothing can be changed: it recommends what there is, without asking."""
+    k = len(problem.objectives)
+    (only,) = problem.best(np.full((1, k), 1 / k))
+    return Recommendation(
+        only, np.full(k, 1 / k), 0, "nothing is better in anything that is weighed, so there was nothing to ask",
+        regret_bound=0.0, robust_bound=0.0, likely_regret=0.0, likely_worst=0.0,
+        unidentified=tuple(o.name for o in problem.objectives),
+    )  # fmt: skip
+    yield  # never reached: it makes this a generator

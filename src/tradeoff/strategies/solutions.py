@@ -1,4 +1,4 @@
-"""Optima of a problem, shared by all respondents; the options that one interview knows; and the certificate.
+"""What is computed once per problem and shared by all its respondents; the options of one interview; and the certificate.
 
 Everything a respondent may be, given their answers, is a cone of (weights, precision). The relative regret of an option is
 quasi-convex over it, so its worst case is at an extreme ray: solving the problem in the directions of all rays, in one batched
@@ -19,51 +19,81 @@ import numpy as np
 from cachetools import LRUCache
 
 from tradeoff.errors import ArgumentError
+from tradeoff.evidence import identity
 from tradeoff.model import Indices, Matrix, Option, Question, Recommendation, Vector
 from tradeoff.numerics import worth_of_each, worths
 from tradeoff.problem import Problem, slack_of
-from tradeoff.strategies.basis import bases_of
 from tradeoff.strategies.posterior import Posterior
 
 # Solved directions per problem; an option of an MDP takes about a kilobyte. A tenth of this costs 20 respondents 6% more.
-DIRECTIONS = 50_000
-STATE_BYTES = 48 << 20  # of interview states per problem: about 50 KB each with few objectives, more with ten
-DIGITS = 10  # options whose gains agree to this many digits are one option
-# Cells across the posterior, to which looked-up directions are rounded: finer than the posterior is wide, coarse enough that
-# respondents who are alike share them.
-GRID = 16
+CACHED_DIRECTIONS = 50_000
+CACHED_STATE_BYTES = 48 << 20  # of interview states per problem: about 50 KB each with few objectives, more with ten
+# A component this small relative to the largest value is rounding, not another dimension (the paper writes "> 0", with which a
+# basis grew to 5 vectors on values of rank 3).
+RANK_TOLERANCE = 1e-9
+# How far a barycentric spanner may be from the best one: every value is a combination with coefficients in [-2, 2].
+SPANNER_FACTOR = 2.0
 
 
-class SolutionCache:
-    """Solved directions and interview states of one problem; safe to share between threads.
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Options whose values are independent and span all values, in the order in which they were found.
 
-    Neither depends on who is asked, so a question never depends on who was asked before.
+    ``components`` are the sizes max(|v^u_i|, |v^-u_i|) of the largest value in each new direction u_i (Theorem 2 leaves out the
+    rows where this is small); the first entry is the norm of the benchmark's value.
+    """
+
+    options: tuple[Option, ...]
+    components: Vector
+
+    @property
+    def values(self) -> Matrix:
+        """The values, one row each."""
+        return np.array([option.value for option in self.options])
+
+
+class Solutions:
+    """Optima, bases and interview states of one problem, each computed when first needed; safe to share between threads.
+
+    None of them depends on a respondent, so a question never depends on earlier respondents.
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = ref(problem)  # the cache must not keep its problem alive
-        self._options: LRUCache[bytes, Option] = LRUCache(DIRECTIONS)
-        self._states: LRUCache[bytes, Any] = LRUCache(STATE_BYTES, getsizeof=_size)
+        self._options: LRUCache[bytes, Option] = LRUCache(CACHED_DIRECTIONS)
+        self._states: LRUCache[bytes, Any] = LRUCache(CACHED_STATE_BYTES, getsizeof=_size)
         self._lock = threading.Lock()
+        self._bases_lock = threading.RLock()
+        self._optima: tuple[Option, ...] | None = None
+        self._paper_bases: dict[int, Basis] = {}
+        self._spanner: Basis | None = None
         self.solved = 0
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is solved."""
+        problem = self._problem()
+        if problem is None:
+            raise ReferenceError("the problem of these solutions no longer exists")
+        return problem
 
     def best(self, weights: Matrix) -> list[Option]:
         """Return an optimal option for each row, solving only the directions that are not in the cache."""
         keys = [row.tobytes() for row in weights]
         with self._lock:
-            known = [self._options.get(key) for key in keys]
-        missing = [i for i, option in enumerate(known) if option is None]
+            options = [self._options.get(key) for key in keys]
+        missing = [i for i, option in enumerate(options) if option is None]
         if missing:
-            problem = self._problem()
-            if problem is None:
-                raise ReferenceError("the problem of this cache no longer exists")
+            problem = self.problem
             solved = problem.best(weights[missing])
             looked_up = getattr(problem, "looked_up", None)  # a coverage solves few of them
             with self._lock:
                 self.solved += len(missing) - (0 if looked_up is None else looked_up(weights[missing]))
                 for i, option in zip(missing, solved, strict=True):
-                    known[i] = self._options[keys[i]] = option
-        return cast(list[Option], known)
+                    options[i] = self._options[keys[i]] = option
+        return cast(list[Option], options)
+
+    # --- states of interviews -----------------------------------------------------------------------------------------
 
     def state(self, key: bytes) -> Any | None:
         """Return what was computed after the same answers before; None if nothing was, or it was dropped."""
@@ -73,8 +103,47 @@ class SolutionCache:
     def put_state(self, key: bytes, state: Any) -> None:
         """Remember what follows some answers; a state larger than the cache is not."""
         with self._lock:
-            if _size(state) <= STATE_BYTES:
+            if _size(state) <= CACHED_STATE_BYTES:
                 self._states[key] = state
+
+    # --- bases of the space of values ---------------------------------------------------------------------------------
+
+    @property
+    def optima(self) -> tuple[Option, ...]:
+        """The optimum of each single objective: pi^{e_1}, ..., pi^{e_k}."""
+        with self._bases_lock:
+            if self._optima is None:
+                self._optima = tuple(self.problem.best(np.eye(len(self.problem.objectives))))
+            return self._optima
+
+    @property
+    def changeable(self) -> tuple[int, ...]:
+        """The objectives that what is chosen can change, if any."""
+        return tuple(j for j, optimum in enumerate(self.optima) if optimum.value[j] > RANK_TOLERANCE)
+
+    @property
+    def relevant(self) -> tuple[int, ...]:
+        """The objectives that can be changed, at least one: others have no optimum, and would make u_1 undefined."""
+        if not self.changeable:
+            raise ArgumentError(
+                "no objective of this problem can be changed by what is chosen; there is nothing to ask"
+            )
+        return self.changeable
+
+    def paper_basis(self, benchmark: int) -> Basis:
+        """Return the basis that begins with the optimum of objective number ``benchmark``."""
+        with self._bases_lock:
+            if benchmark not in self._paper_bases:
+                self._paper_bases[benchmark] = grow_basis(self.problem, self.optima[benchmark])
+            return self._paper_bases[benchmark]
+
+    def spanner(self) -> Basis:
+        """Return the barycentric spanner."""
+        with self._bases_lock:
+            if self._spanner is None:
+                start = grow_basis(self.problem, self.optima[self.relevant[0]])
+                self._spanner = barycentric_spanner(self.problem, start)
+            return self._spanner
 
 
 def _size(value: Any) -> int:
@@ -86,21 +155,63 @@ def _size(value: Any) -> int:
     return 50
 
 
-_caches: WeakKeyDictionary[Problem, SolutionCache] = WeakKeyDictionary()
+_solutions: WeakKeyDictionary[Problem, Solutions] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def cache_of(problem: Problem) -> SolutionCache:
-    """Return the cache of a problem, shared by everybody who is asked about it."""
+def solutions_of(problem: Problem) -> Solutions:
+    """Return the solutions of a problem, shared by all its respondents."""
     with _lock:
-        if problem not in _caches:
-            _caches[problem] = SolutionCache(problem)
-        return _caches[problem]
+        if problem not in _solutions:
+            _solutions[problem] = Solutions(problem)
+        return _solutions[problem]
 
 
-def identity(option: Option) -> bytes:
-    """Return what tells an option from others: its gains, rounded."""
-    return (np.round(option.value, DIGITS) + 0.0).tobytes()
+def grow_basis(problem: Problem, benchmark: Option) -> Basis:
+    """Return a basis that begins with the benchmark (Algorithm 1, lines 6-13)."""
+    k = len(problem.objectives)
+    chosen = [benchmark]
+    norm = float(np.linalg.norm(benchmark.value))
+    components, largest = [norm], norm
+    while len(chosen) < k:
+        # Line 7: an orthonormal basis of the complement of what is spanned so far.
+        _, _, directions = np.linalg.svd(np.array([a.value for a in chosen]), full_matrices=True)
+        complement = directions[len(chosen) :]
+        both = np.concatenate([complement, -complement])
+        found = problem.best(both)
+        sizes = np.abs([direction @ a.value for direction, a in zip(both, found, strict=True)])
+        # Line 8: the direction in which some value has the largest component, whichever way it points.
+        j = int(np.maximum(sizes[: len(complement)], sizes[len(complement) :]).argmax())
+        opposite = j + len(complement)
+        winner = j if sizes[j] > sizes[opposite] else opposite
+        largest = max(largest, *(float(np.linalg.norm(a.value)) for a in found))
+        if sizes[winner] <= RANK_TOLERANCE * largest:
+            break  # line 12: nothing sticks out of the span, so d = len(chosen)
+        chosen.append(found[winner])
+        components.append(float(sizes[winner]))
+    return Basis(tuple(chosen), np.array(components))
+
+
+def barycentric_spanner(problem: Problem, start: Basis) -> Basis:
+    """Return a 2-approximate barycentric spanner: every value is sum c_i S_i with |c_i| <= 2.
+
+    Found with the oracle (Awerbuch & Kleinberg 2004): while some value would make the spanned volume more than twice
+    as large in place of S_i, it takes that place. The coefficient c_i of a value is the change of volume it makes.
+    """
+    chosen = list(start.options)
+    changed = True
+    while changed:
+        changed = False
+        for i in range(len(chosen)):
+            # Row i of the inverse reads off c_i: <c, S_i> = 1 and <c, S_j> = 0 for the others.
+            functional = np.linalg.pinv(np.array([a.value for a in chosen]))[:, i]
+            found = problem.best(np.array([functional, -functional]))
+            sizes = [abs(float(functional @ a.value)) for a in found]
+            best = int(np.argmax(sizes))
+            if sizes[best] > SPANNER_FACTOR:
+                chosen[i] = found[best]
+                changed = True
+    return Basis(tuple(chosen), np.array([float(np.linalg.norm(a.value)) for a in chosen]))
 
 
 class Candidates:
@@ -189,7 +300,7 @@ class Certificate:
 class Certifier:
     """Finds optima and certifies recommendations of one problem, whose optima are exact up to ``slack``."""
 
-    cache: SolutionCache
+    solutions: Solutions
     objectives: int
     relevant: Indices
     slack: float
@@ -197,11 +308,11 @@ class Certifier:
     @classmethod
     def of(cls, problem: Problem) -> Certifier:
         """Return the certifier of a problem."""
-        relevant = np.array(bases_of(problem).relevant, dtype=np.int64)
+        relevant = np.array(solutions_of(problem).relevant, dtype=np.int64)
         slack = slack_of(problem)
         if not 0 <= slack < np.inf:
             raise ArgumentError(f"the slack of the problem is {slack!r}; it must be a finite number, 0 or more")
-        return cls(cache_of(problem), len(problem.objectives), relevant, float(slack))
+        return cls(solutions_of(problem), len(problem.objectives), relevant, float(slack))
 
     @property
     def d(self) -> int:
@@ -214,13 +325,13 @@ class Certifier:
         rows[:, self.relevant] = weights
         return rows
 
-    def look_up(self, candidates: Candidates, posterior: Posterior, count: int) -> Candidates:
-        """Return the candidates with the optima of about ``count`` samples, or of weights very near theirs."""
+    def add_optima(self, candidates: Candidates, posterior: Posterior, count: int, grid: int) -> Candidates:
+        """Return the candidates with the optima of about ``count`` samples, rounded to ``grid`` cells across the posterior."""
         width = float(np.ptp(posterior.weights, axis=0).max())
-        cells = max(4 * self.d, 2 ** int(np.ceil(np.log2(GRID / max(width, 1e-6)))))
+        cells = max(4 * self.d, 2 ** int(np.ceil(np.log2(grid / max(width, 1e-6)))))
         some = posterior.weights[:: max(1, len(posterior.weights) // count)]
         rows = np.unique(np.round(some * cells), axis=0) / cells
-        return candidates.add(self.cache.best(self.directions(rows)))
+        return candidates.add(self.solutions.best(self.directions(rows)))
 
     def certify(
         self, rays: Matrix, candidates: Candidates, number: int | None = None
@@ -230,7 +341,7 @@ class Certifier:
         ``number`` is the candidate to recommend; without it, that is the one of least worst-case regret.
         """
         weights, precision = rays[:, :-1], rays[:, -1]
-        optima = self.cache.best(self.directions(weights))
+        optima = self.solutions.best(self.directions(weights))
         candidates = candidates.add(optima)
         worth = worths(weights, candidates.gains)
         best = self._largest(weights, optima, worth)
@@ -243,7 +354,7 @@ class Certifier:
         if not len(rays):
             return 0.0
         weights = rays[:, :-1]
-        optima = self.cache.best(self.directions(weights))
+        optima = self.solutions.best(self.directions(weights))
         worth = worths(weights, candidates.gains)
         most = self._largest(weights, optima, worth) + self.slack
         return float((1 - worth[:, number] / most).max())

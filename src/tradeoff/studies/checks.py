@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff.log import fold
 from tradeoff.model import Option, Question
 from tradeoff.problem import Problem, dilute
-from tradeoff.strategies.solutions import cache_of
+from tradeoff.strategies.solutions import solutions_of
 
 DILUTED = 0.5  # share of the better option in the worse one, a mixture with the reference
 
@@ -22,7 +22,7 @@ DILUTED = 0.5  # share of the better option in the worse one, a mixture with the
 def dominated_pair(problem: Problem) -> Question:
     """Return a question whose first option is better in everything that can be changed."""
     k = len(problem.objectives)
-    (best,) = cache_of(problem).best(np.full((1, k), 1 / k))  # solved once for all sessions
+    (best,) = solutions_of(problem).best(np.full((1, k), 1 / k))  # solved once for all sessions
     find = getattr(problem, "worse_than", None)  # optional for problems of other classes
     worse: Option | None = find(best) if find is not None else None
     return Question((best, dilute(best, DILUTED) if worse is None else worse))

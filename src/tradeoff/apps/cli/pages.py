@@ -19,7 +19,7 @@ from tradeoff.presentation.question import welcome
 from tradeoff.presentation.sentences import CANNOT_CHANGE, NO_WRONG_ANSWERS
 from tradeoff.problem import Presentable, pieces_of
 from tradeoff.sources.tables.deciding import objectives_text
-from tradeoff.strategies.elicitation import MOST_OBJECTIVES
+from tradeoff.strategies.elicitation import MAX_OBJECTIVES
 
 
 def print_problems(problems: Sequence[Presentable]) -> None:
@@ -61,11 +61,11 @@ def print_first_page(problem: Presentable, out: Console, questions: str | None =
 def too_many_objectives(problem: Presentable) -> list[str]:
     """Return that nobody can be asked about so many objectives, and how to choose some; nothing if they are few enough."""
     relevant = [o for o, matters in zip(problem.objectives, problem.matters, strict=True) if matters]
-    if len(relevant) <= MOST_OBJECTIVES:
+    if len(relevant) <= MAX_OBJECTIVES:
         return []
-    some = objectives_text((o.name, o.goal) for o in relevant[:MOST_OBJECTIVES])
+    some = objectives_text((o.name, o.goal) for o in relevant[:MAX_OBJECTIVES])
     return [
-        f"there are {len(relevant)} objectives, and people are asked about at most {MOST_OBJECTIVES}; choose those that matter "
+        f"there are {len(relevant)} objectives, and people are asked about at most {MAX_OBJECTIVES}; choose those that matter "
         f"most, such as {shlex.join(['--objectives', some])}"
     ]
 
