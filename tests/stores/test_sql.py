@@ -212,6 +212,20 @@ def test_closing_twice_is_no_harm_and_then_nothing_works(store: SqlStore) -> Non
             look()
 
 
+def test_ctrl_c_while_a_store_is_opened_is_reported_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writing thread that was not started yet is not waited for, and the file can be opened again."""
+
+    def interrupt(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    address = f"sqlite:///{tmp_path / 'trades.db'}"
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            SqlStore(address)
+    SqlStore(address).close()
+
+
 def test_closing_gives_the_file_back(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'logs.db'}"
     first = SqlStore(address)

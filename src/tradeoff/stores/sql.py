@@ -109,8 +109,9 @@ class SqlStore(Store):
                     self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if write:
                 self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-                self._writer = threading.Thread(target=self._run_writer, name="tradeoff store", daemon=True)
-                self._writer.start()
+                writer = threading.Thread(target=self._run_writer, name="tradeoff store", daemon=True)
+                writer.start()
+                self._writer = writer  # only once it runs: ``close`` waits for it, also after a Ctrl-C just here
         except BaseException:
             self.close()
             raise
