@@ -76,8 +76,8 @@ def load(source: object, **options: Any) -> AnyProblem:
     """Return the problem called ``source``.
 
     ``source`` is the name of a bundled problem, a file, "scheme:name" for anything else (``gym:FrozenLake-v1``), or an
-    object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, anything with
-    ``best(weights)``.
+    object of another library: a pandas or polars frame, a networkx graph, a gymnasium environment, an Optuna study, a
+    pymoo result, a CVXPY problem, anything with ``best(weights)``.
     Which ``options`` there are depends on the source; an unknown option is an error. ``limit`` ("price <= 500; balcony =
     yes", or a list) works with every source that supports limits, ``curves`` ("concave" or "monotone") with tables of items.
 
@@ -198,7 +198,7 @@ def _reader_of_object(source: object) -> Reader:
         return _built_in("code.from_object")
     raise ArgumentError(
         f"a problem cannot be made from {type(source).__name__!r}; give a name, a file, a pandas or polars frame, a networkx "
-        "graph, a gymnasium environment, or an object with best(weights)"
+        "graph, a gymnasium environment, an Optuna study, a pymoo result, a CVXPY problem, or an object with best(weights)"
     )
 
 
