@@ -99,7 +99,7 @@ ANSWERING = """() => {
     bar: place(document.querySelector("form.answers")),
     buttons: [...document.querySelectorAll("form.answers button")].map((one) => [
       read(one), one.ariaLabel ?? one.textContent.replace(/\\s+/g, " ").trim(), one.scrollWidth <= one.clientWidth]),
-    targets: [...document.querySelectorAll("form.answers button, form.answers label")].map((one) => {
+    targets: [...document.querySelectorAll("form.answers button, label.pick")].map((one) => {
       const box = one.getBoundingClientRect(); return [one.textContent, box.width, box.height, box.bottom]; }),
   };
 }"""

@@ -261,6 +261,8 @@ def test_a_result_is_ranked_weighed_asked_about_kept_and_shared(
         expect(page.locator("p.shared")).to_contain_text("all your answers, including later ones")
         page.get_by_role("button", name="Make a link to share").click()
         expect(page.locator("p.shared")).to_contain_text("all your answers, including later ones")
+        expect(page.locator("a.whole")).to_be_in_viewport()  # the link appears where it was made
+        expect(page.get_by_role("button", name="Copy", exact=True)).to_have_count(int(script))
         address = page.locator("a.whole").get_attribute("href") or ""
         assert token not in address
         page.goto(address)

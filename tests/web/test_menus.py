@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_answers_keep_their_words_whole(browser: Browser, coffee: Server, width:
     with opened(browser, coffee, viewport={"width": width, "height": 900}) as page:
         start(page)
         no_sideways_scroll(page)
-        for part in page.locator(".menu-answers > button, .menu-answers legend").all():
+        for part in page.locator(".menu-answers > button, .pick, .hint").all():
             box = part.bounding_box()
             assert box is not None and box["height"] < 60, part.inner_text()  # one line of text
 
@@ -92,8 +93,14 @@ def test_by_keyboard_and_for_screen_readers(browser: Browser, coffee: Server) ->
         expect(page.get_by_role("radio", name="3 is best for me")).to_be_checked()
         page.get_by_role("radio", name="3 is worst for me").check()  # cannot be both
         expect(page.get_by_role("radio", name="3 is best for me")).not_to_be_checked()
+        expect(page.locator(".hint")).to_contain_text("Now choose the best.")
+        page.locator(".menu tbody td:nth-child(2)").first.click()  # a tap chooses a column, another undoes that
+        expect(page.get_by_role("radio", name="1 is best for me")).to_be_checked()
+        page.locator(".menu thead th:nth-child(2)").click()
+        expect(page.get_by_role("radio", name="1 is best for me")).not_to_be_checked()
         page.keyboard.press("1")
         expect(page.get_by_role("radio", name="1 is best for me")).to_be_checked()
+        expect(page.locator(".hint")).to_contain_text(re.compile("^Best: .* Worst: "))
         page.keyboard.press("Enter")
         asked(page, 2)
         page.keyboard.press("2")

@@ -23,7 +23,7 @@ async def make_link(request: Request) -> Response:
     """Share a participant's result, or stop sharing it."""
     service, token, fields = service_of(request), request.path_params["token"], await form(request)
     await service.on_disk(lambda: share(service.store, service.study, token, stop="stop" in fields))
-    return RedirectResponse(f"/i/{token}/result", status_code=303)
+    return RedirectResponse(f"/i/{token}/result#share", status_code=303)
 
 
 async def shared(request: Request) -> Response:

@@ -11,7 +11,6 @@ from tradeoff.apps.web.rendering import environment, render
 from tradeoff.presentation import sentences
 from tradeoff.presentation.problems import about, description, goal, notes, scenario
 from tradeoff.presentation.question import how_it_works, welcome
-from tradeoff.presentation.result import certificate_while_asking
 from tradeoff.presentation.text import clipped, one_line, paragraphs
 from tradeoff.problem import Presentable
 from tradeoff.studies.service import ParticipantState
@@ -95,7 +94,6 @@ def question_view(
         "asks_worst": prompt.question.asks == "best-worst",
         "names": drawn.names,
         "table": drawn.table,
-        "certificate": certificate_while_asking(recommendation),
         "links": links,
         "answered": position.answered,
     }

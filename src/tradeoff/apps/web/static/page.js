@@ -20,8 +20,9 @@ function typing(element) {
 }
 
 // Of a menu, the first number is the best and the second the worst; then the button has the focus, and Enter sends it.
+const radios = (name) => [...document.querySelectorAll(`.pick input[name="${name}"]`)];
+
 function choose(key) {
-  const radios = (name) => [...document.querySelectorAll(`.choose input[name="${name}"]`)];
   const free = ["best", "worst"].find((name) => radios(name).length && !radios(name).some((one) => one.checked));
   const radio = free && radios(free).find((one) => one.value === key);
   if (!radio) return false;
@@ -33,12 +34,39 @@ function choose(key) {
   return true;
 }
 
+// Says what is chosen and what is missing.
+function updateHint() {
+  const hint = document.querySelector(".hint");
+  if (!hint) return;
+  const names = [...document.querySelectorAll(".menu .called")].map((name) => name.textContent);
+  const ends = ["best", "worst"].filter((name) => radios(name).length);
+  const missing = ends.filter((name) => !radios(name).some((radio) => radio.checked));
+  const chosen = ends.filter((name) => !missing.includes(name)).map((name) => {
+    const radio = radios(name).find((one) => one.checked);
+    return `${name === "best" ? "Best" : "Worst"}: ${names[radio.value - 1]}.`;
+  });
+  const next = missing.length ? [`${chosen.length ? "Now choose" : "Choose"} the ${missing.join(" and the ")}.`] : [];
+  hint.textContent = [...chosen, ...next].join(" ");
+}
+
 document.addEventListener("change", (event) => { // one option cannot be both the best and the worst
-  if (!event.target.matches(".choose input")) return;
-  for (const other of document.querySelectorAll(".choose input")) {
+  if (!event.target.matches(".pick input")) return;
+  for (const other of document.querySelectorAll(".pick input")) {
     if (other.name !== event.target.name && other.value === event.target.value) other.checked = false;
   }
+  updateHint();
 });
+
+document.addEventListener("click", (event) => { // a tap on a column chooses it, and another tap undoes that
+  const cell = event.target.closest(".menu thead th, .menu tbody td");
+  if (!cell || !cell.cellIndex) return;
+  const place = String(cell.cellIndex);
+  const chosen = [...radios("best"), ...radios("worst")].find((radio) => radio.checked && radio.value === place);
+  if (chosen) chosen.checked = false;
+  else choose(place);
+  updateHint();
+});
+window.addEventListener("pageshow", updateHint); // a browser may have kept what was chosen
 
 // A key that is pressed twice in a row would answer the next question too, before anybody has read it.
 const UNSEEN = 300; // milliseconds in which a page is on the screen and not yet seen
@@ -113,7 +141,18 @@ if (refresh) { // without scripts the page reloads itself; here it reloads when 
 const heading = document.querySelector("[data-focus]");
 if (heading) heading.focus({ preventScroll: true });
 
-for (const link of document.querySelectorAll("a.whole")) link.textContent = link.href; // to be read and copied
+for (const link of document.querySelectorAll("a.whole")) { // to be read and copied
+  link.textContent = link.href;
+  if (!navigator.clipboard) continue; // not on a page that is sent without encryption
+  const copy = document.createElement("button");
+  copy.className = "quiet";
+  copy.textContent = "Copy";
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(link.href);
+    copy.textContent = "Copied";
+  });
+  link.after(" ", copy);
+}
 
 // --- weights to try ---------------------------------------------------------
 
