@@ -47,10 +47,12 @@ def test_on_phones_and_by_mouse_without_scripts(browser: Browser, coffee: Server
         token = start(page)
         asked(page, 1)
         no_sideways_scroll(page)
-        for name in ("origin", "process", "roast"):  # what plays no part in the question is shown all the same
-            expect(page.locator("tr.label").filter(has_text=name)).to_be_visible()
+        for head in page.locator(".menu thead .goal").all():  # what plays no part in the question is shown all the same
+            expect(head).to_have_text(re.compile(r"^.+, .+"))
+        expect(page.locator("dl.meanings:visible")).to_have_count(1)  # on the first question only
         choose(page, 2, 4)
         asked(page, 2)
+        expect(page.locator("dl.meanings:visible")).to_have_count(0)
         choose(page, 3, 3)  # the same twice
         expect(page.get_by_role("status")).to_contain_text("two different ones")
         asked(page, 2)
@@ -72,11 +74,13 @@ def test_on_phones_and_by_mouse_without_scripts(browser: Browser, coffee: Server
     assert [event["event"] for event in events[3:8]] == ["question", "answer", "question", "undo", "question"]
 
 
-@pytest.mark.parametrize("width", [768, 900, 1024, 1280])
-def test_answers_keep_their_words_whole(browser: Browser, coffee: Server, width: int) -> None:
-    with opened(browser, coffee, viewport={"width": width, "height": 900}) as page:
+@pytest.mark.parametrize(("width", "height"), [(768, 900), (900, 800), (1024, 768), (1280, 720)])
+def test_buttons_are_on_the_first_screen_with_their_words_whole(
+    browser: Browser, coffee: Server, width: int, height: int
+) -> None:
+    with opened(browser, coffee, viewport={"width": width, "height": height}) as page:
         start(page)
-        no_sideways_scroll(page)
+        answerable_on_a_phone(page)
         for part in page.locator(".menu-answers > button, .pick, .hint").all():
             box = part.bounding_box()
             assert box is not None and box["height"] < 60, part.inner_text()  # one line of text

@@ -168,6 +168,18 @@ class QuestionTable:
         return [row for row in self.labels if row.differs]
 
     @property
+    def label_lines(self) -> list[str]:
+        """The labels in which the options differ, a line for each option; a text that says little has its name before it.
+
+        None where the options differ in no label.
+        """
+        rows = self.differing_labels
+        return [
+            ", ".join(_named_label(row.name, row.texts[place]) for row in rows if row.texts[place])
+            for place in range(len(self.names) if rows else 0)
+        ]
+
+    @property
     def same(self) -> list[tuple[str, str]]:
         """What is the same for all: objectives with their amounts, then labels with their texts."""
         equal = [(row.name, row.amounts[0]) for row in self.rows if not row.differs]
@@ -249,6 +261,16 @@ def _label_rows(cards: Sequence[Card]) -> tuple[LabelRow, ...]:
     known = [dict(card.stories[0].labels) for card in cards]
     names = dict.fromkeys(name for labels in known for name in labels)
     return tuple(LabelRow(name, tuple(labels.get(name, "") for labels in known)) for name in names)
+
+
+def _named_label(name: str, text: str) -> str:
+    """Return a label in a line with others: "Altstadt", but "built 1928" and "balcony yes".
+
+    >>> _named_label("district", "Altstadt"), _named_label("built", "1928"), _named_label("balcony", "yes")
+    ('Altstadt', 'built 1928', 'balcony yes')
+    """
+    speaks_for_itself = len(text) > 3 and text[0].isalpha() and text.lower() not in ("true", "false", "none")
+    return text if speaks_for_itself else f"{name} {text}"
 
 
 def advantages(rows: Sequence[ObjectiveRow]) -> list[str]:

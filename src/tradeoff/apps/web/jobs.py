@@ -56,6 +56,7 @@ class DrawnQuestion:
     table: Markup
     words: str
     names: tuple[str, ...]
+    definitions: tuple[tuple[str, str], ...]  # what the objectives are, where the problem says so
 
 
 def draw_question(context: Context, fingerprint: str, shown: ShownQuestion) -> DrawnQuestion:
@@ -74,7 +75,8 @@ def draw_question(context: Context, fingerprint: str, shown: ShownQuestion) -> D
         picture=picture_address(context.problem(fingerprint)),
     )
     names = tuple(clipped(name) for name in table.names)
-    return DrawnQuestion(Markup(html), table.words, names)  # the template escapes everything
+    definitions = tuple((clipped(name), clipped(meaning)) for name, meaning in table.definitions)
+    return DrawnQuestion(Markup(html), table.words, names, definitions)  # the template escapes everything
 
 
 def question_data(context: Context, fingerprint: str, shown: ShownQuestion) -> dict[str, Any]:

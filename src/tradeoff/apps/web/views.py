@@ -93,6 +93,7 @@ def question_view(
         "is_pair": is_pair,
         "asks_worst": prompt.question.asks == "best-worst",
         "names": drawn.names,
+        "definitions": drawn.definitions,
         "table": drawn.table,
         "links": links,
         "answered": position.answered,
