@@ -31,7 +31,7 @@ from tradeoff.log import read_log
 from tradeoff.presentation.certainty import certainty
 from tradeoff.presentation.data import recommended_data
 from tradeoff.presentation.numbers import amount
-from tradeoff.presentation.ranking import ranked_names
+from tradeoff.presentation.plans import ranked_names
 from tradeoff.presentation.text import one_line
 from tradeoff.stores.memory import InMemoryStore
 from tradeoff.studies import Study

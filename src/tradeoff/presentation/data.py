@@ -67,7 +67,7 @@ def guide_data(problem: Presentable, option: Option, name: str | None = None) ->
     found = guide(problem, option)
     if found is None:
         return None
-    rules = [{"when": rule.when, "do": rule.do} for rule in found.rules]
+    rules = [{"when": rule.when, "do": rule.do, "often": rule.often} for rule in found.rules]
     return {"name": name or found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
 
 

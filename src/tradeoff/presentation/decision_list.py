@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ PURITY = 0.95  # of the decisions that a line fits, by probability: it is right 
 VARIABLES = 2  # in a condition, at most, unless nothing shorter is right
 VALUES = 3  # of one variable that a condition joins with "or", at most
 SIMPLER = 0.97  # what a line counts for each variable or value more than one
+TIMELESS = 0.7  # what a line counts that depends on the step: a state says more
 CERTAIN = 1 - 1e-9
 STEP = "step"
 
@@ -55,31 +56,32 @@ class Line:
 
 
 def join_phrases(phrases: Sequence[str]) -> str:
-    """Return phrases joined by "or"; the words that all begin with are said once.
+    """Return phrases joined by "or"; the words that all begin or end with are said once.
 
     >>> join_phrases(["home after good news", "home after news of jams"]), join_phrases(["at the desk"])
     ('home after good news or news of jams', 'at the desk')
+    >>> join_phrases(["with 4 units left", "with 3 units left", "with 2 units left"])
+    'with 4, 3 or 2 units left'
     """
     words = [phrase.split(" ") for phrase in phrases]
-    shortest = min(len(each) for each in words) - 1
-    same = next((i for i in range(shortest) if len({each[i] for each in words}) > 1), shortest)
-    ends = [words[0], *(each[same:] for each in words[1:])]
-    texts = [" ".join(each) for each in ends]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+    if len(words) == 1:
+        return phrases[0]
+    shortest = min(map(len, words)) - 1
+    begin = next((i for i in range(shortest) if len({each[i] for each in words}) > 1), shortest)
+    end = next((i for i in range(shortest - begin) if len({each[-1 - i] for each in words}) > 1), shortest - begin)
+    middles = [" ".join(each[begin : len(each) - end]) for each in words]
+    joined = f"{', '.join(middles[:-1])} or {middles[-1]}"
+    return " ".join([*words[0][:begin], joined, *words[0][len(words[0]) - end :]])
 
 
 def opening(situations: Sequence[Situation]) -> list[Situation]:
     """Return the decisions that are always made first, whatever happens, as far as none of their actions is taken again."""
-    steps: dict[int, list[Situation]] = {}
-    for situation in situations:
-        steps.setdefault(situation.step, []).append(situation)
-    first: list[Situation] = []
-    for step in sorted(steps):
-        if steps[step][0].probability < CERTAIN or step > (first[-1].step if first else -1) + 1 + len(steps):
-            break
-        first += [situation for situation in steps[step] if situation.free]
-    later = {situation.action for situation in situations if situation.free and situation not in first}
-    return first[: next((i for i, decision in enumerate(first) if decision.action in later), len(first))]
+    certain = list(takewhile(lambda situation: situation.probability > CERTAIN, situations))
+    first = [situation for situation in certain if situation.free]
+    later = {situation.action for situation in situations[len(certain) :] if situation.free}
+    actions = [situation.action for situation in first]
+    again = (i for i, action in enumerate(actions) if action in later or action in actions[i + 1 :])
+    return first[: next(again, len(first))]
 
 
 class _Candidate(NamedTuple):
@@ -171,7 +173,8 @@ class DecisionList:
         pure = np.flatnonzero((right >= PURITY * total) & (total > 0))
         if not len(pure):
             return []
-        worth = (right - (total - right)) * SIMPLER ** max(len(variables) - 1, 0)
+        in_time = len(self.names) - 1 in variables
+        worth = (right - (total - right)) * SIMPLER ** max(len(variables) - 1, 0) * (TIMELESS if in_time else 1.0)
         best = pure[worth[pure].argmax()]
         sets = [(float(worth[best]), [int(best)])]
         if len(variables) == 1:

@@ -1,49 +1,68 @@
-"""Plans one can follow: a short name, and what to do when."""
+"""Plans that can be read: a short name, and what to do when.
+
+A name says what a plan does in the likeliest decision in which the plans shown together differ. What to do when is a decision
+list: the first line that fits applies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, takewhile
+
+import numpy as np
 
 from tradeoff.model import NOTHING, Details, Item, Mixture, Nothing, Option, Plan, Situation, StochasticPolicy
+from tradeoff.presentation.decision_list import CERTAIN, DecisionList, Line, opening
 from tradeoff.presentation.memo import ProblemCache
-from tradeoff.presentation.numbers import ROUNDING, chance
+from tradeoff.presentation.numbers import ROUNDING, amounts_together, chance
 from tradeoff.presentation.text import clipped, one_line
+from tradeoff.presentation.translation import _
 from tradeoff.problem import Presentable
 from tradeoff.wording import Wording
 
-RULES = 8  # lines at most
-TIMES = 5  # stretches of time in one line
-TOGETHER = 3  # variables that a condition combines, if that says enough
-NAME = 60  # characters of a name at most
-CONDITION = 40  # of the condition in it, if there is more than one
-# A phrase that begins with one of these is a condition as it is.
-CONDITIONAL = {"if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as"}
-LIKELIEST = 300  # decisions by which plans are told apart, where these are enough
-PLANS = 1_000  # of a problem, as they were told last: about 80 MB
-NAMES = 5_000  # groups of plans of a problem
-
-Names = tuple[str, ...]  # of variables
-Condition = tuple[str, ...]  # what is said of them
+QUESTION_LINES, RESULT_LINES = 3, 5  # that are shown; others are folded away
+NAME_WORDS = 6  # of a name with a condition, at most
+NAME = 60  # characters of a route's name; names are cut at twice as many
+USUAL = 0.5  # of all runs: an action that is taken at one step in so many is usual
+TIMES = 20  # how often a line applies is counted out of these
+PLANS = 200  # in the cache of a problem
+NAMES = 5_000  # groups of plans
+# A phrase that begins with one of these can follow an action: "hold stocks in a calm market".
+CONDITIONAL = frozenset(
+    (
+        "if",
+        "when",
+        "whenever",
+        "while",
+        "after",
+        "before",
+        "once",
+        "until",
+        "unless",
+        "as",
+        "in",
+        "during",
+        "with",
+        "without",
+    )
+)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What to do when: a line that holds wherever the plan leads."""
+    """A line of a plan: what to do when."""
 
-    when: str  # "in a calm market"; "" where it is done whenever there is a choice
+    when: str  # "in a calm market"; "" for a part of a solution
     do: str
-    alone: bool = False  # whether there is no "when": a part of a solution, which an optimiser found
-    often: str = ""  # how often it applies: "12 of 20"; "" where that is not known
+    often: str = ""  # how often it applies: "12 of 20 times"; "" where it always does or that is not known
 
     @property
     def words(self) -> str:
         """The line as a person reads it."""
-        if self.alone:
-            return self.do
-        return f"{self.when}: {self.do}" if self.when else f"whenever there is a choice: {self.do}"
+        often = f" ({self.often})" if self.often else ""
+        return f"{self.when}{often}: {self.do}" if self.when else self.do
 
 
 @dataclass(frozen=True)
@@ -51,9 +70,9 @@ class Guide:
     """How to follow a plan."""
 
     name: str
-    lead: str  # how the lines are to be read; "" where they need no explanation
-    rules: tuple[Rule, ...]  # the likeliest first
-    covered: str  # how much of what has to be decided the lines cover, as a sentence; "" where it is all
+    lead: str  # how the lines are to be read
+    rules: tuple[Rule, ...]
+    covered: str  # how many of the decisions the rules cover, as a sentence; "" where they cover all
     rest: tuple[Rule, ...] = ()  # more rules, which are folded away
 
     @property
@@ -62,9 +81,12 @@ class Guide:
         return tuple(rule.words for rule in self.rules)
 
 
+# --- what to do when -------------------------------------------------------------------------------------------------
+
+
 def guide(problem: Presentable, option: Option) -> Guide | None:
     """Return how to follow a plan; None for an item, which is simply taken."""
-    return _guides.get(problem, option.plan, lambda: _guide(problem, option))
+    return _guides.get(problem, option.plan, lambda: _guide(problem, option, 0, RESULT_LINES))
 
 
 def guides_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, tuple[Guide, ...]]:
@@ -72,40 +94,113 @@ def guides_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str,
 
     There are no guides unless every option is a plan with rules.
     """
-    guides = [guide(problem, option) for option in options]
-    return "", tuple(each for each in guides if each is not None) if None not in guides else ()
+    openings = [[one_line(decision.action) for decision in _opening(problem, option.plan)] for option in options]
+    columns = zip(*openings, strict=False)
+    shared = [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
+    guides = [_guide(problem, option, len(shared), QUESTION_LINES) for option in options]
+    if not all(guides):
+        return "", ()
+    both = _("Both begin with: {actions}.") if len(options) == 2 else _("All begin with: {actions}.")
+    words = both.format(actions=_in_turn(shared)) if shared else ""
+    return words, tuple(each for each in guides if each is not None)
 
 
-def _guide(problem: Presentable, option: Option) -> Guide | None:
-    share, plan = _main(option.plan)
-    if isinstance(plan, StochasticPolicy):  # what is done is drawn by lot
+def _guide(problem: Presentable, option: Option, skip: int, most: int) -> Guide | None:
+    """Return how to follow a plan after its first decisions, in so many lines."""
+    share, plan = _likeliest_part(option.plan)
+    if isinstance(plan, StochasticPolicy):
         return None
     details = problem.details(plan)
     name = plan_name(problem, option)
-    lead = "" if share > 1 - ROUNDING else f"With a chance of {chance(share)} this is what is done:"
+    lead = "" if share > 1 - ROUNDING else _("With a chance of {share} this is done:").format(share=chance(share))
     if details.lines:
-        if not problem.roads:
-            parts = tuple(Rule("", one_line(line), alone=True) for line in details.lines)
-            return Guide(name, lead or "It consists of:", parts, "")
-        told = tuple(Rule(*_split(line)) for line in details.lines)
-        return Guide(name, lead or "From the start to the end:", told, "")
+        parts = tuple(Rule(*_split(line)) if problem.roads else Rule("", one_line(line)) for line in details.lines)
+        return Guide(
+            name, lead or (_("From the start to the end:") if problem.roads else _("It consists of:")), parts, ""
+        )
     if not details.situations:
         return None
-    rules, covered = _rules(problem.wording, details)
-    return Guide(name, lead or "What to do when, the likeliest first:", rules, covered)
+    rules, covered = _rules(problem.wording, details, skip, most)
+    lead = lead or (_("The first line that fits applies:") if len(rules) > 1 else _("What to do:"))
+    return Guide(name, lead, rules[:most], covered, rules[most:])
 
 
 def _split(line: str) -> tuple[str, str]:
     state, colon, action = line.rpartition(": ")
-    return (one_line(state), one_line(action)) if colon else ("at the end", one_line(line))
+    return (one_line(state), one_line(action)) if colon else (_("at the end"), one_line(line))
+
+
+def _opening(problem: Presentable, plan: Plan) -> list[Situation]:
+    share, part = _likeliest_part(plan)
+    if share < CERTAIN or isinstance(part, Item | Nothing | StochasticPolicy):
+        return []
+    return opening(problem.details(part).situations)
+
+
+def _rules(wording: Wording, details: Details, skip: int, most: int) -> tuple[tuple[Rule, ...], str]:
+    """Return the decision list after the first decisions, and how much its first lines cover."""
+    first = opening(details.situations)
+    decisions = [one for one in details.situations if one.free] or list(details.situations)
+    later = [one for one in decisions if one not in first]
+    lines = DecisionList(later, wording).lines() if later else []
+    rules = [Rule(_("first"), _in_turn(one_line(one.action) for one in first[skip:]))] if first[skip:] else []
+    rules += [_rule(wording, later, line, at == 0) for at, line in enumerate(lines)]
+    shown = lines[: most - bool(first[skip:])]
+    right = sum(later[i].probability for line in shown for i in line.members)
+    total = sum(one.probability for one in later)
+    if not rules:
+        rules = [Rule(_("then"), _("nothing is left to decide"))]
+    if right >= total - ROUNDING * max(total, 1.0) and details.complete:
+        return tuple(rules), ""
+    share = min(99, int(100 * (right + len(first)) / (total + len(first)) + ROUNDING))
+    if details.complete:
+        return tuple(rules), _("These lines cover {share}% of the decisions.").format(share=share)
+    return tuple(rules), _("These lines cover {share}% of the decisions in the {count} likeliest situations.").format(
+        share=share, count=f"{len(details.situations):,}"
+    )
+
+
+def _rule(wording: Wording, decisions: Sequence[Situation], line: Line, is_first: bool) -> Rule:
+    when = line.condition.words(wording)
+    if not when:
+        when = "" if is_first else _("otherwise")
+    if not line.exact:
+        when = f"{when}, {_('nearly always')}" if when else _("nearly always")
+    members = [decisions[i] for i in sorted(line.members)]
+    return Rule(when or _("always"), one_line(line.action), how_often(members, decisions) if when else "")
+
+
+def how_often(members: Iterable[Situation], decisions: Sequence[Situation]) -> str:
+    """Return how often some of the decisions are made: in how many of 20 runs, or as so many of 20 decisions.
+
+    >>> rain, dry = Situation(0, "rain", "drive", 0.25), Situation(0, "dry", "walk", 0.75)
+    >>> how_often([rain], [rain, dry]), how_often([rain], [rain, dry, Situation(1, "rain", "drive", 0.25)])
+    ('5 of 20 times', '5 of 20 times')
+    >>> how_often([rain, Situation(1, "rain", "drive", 0.25)], [rain, dry, Situation(1, "rain", "drive", 0.25)])
+    '8 of 20 decisions'
+    """
+    made = list(members)
+    mass = sum(one.probability for one in made)
+    # Only decisions at one step exclude each other: at several steps, how many runs meet them is not known.
+    once = len({one.step for one in made}) == 1
+    share = mass if once else mass / sum(one.probability for one in decisions)
+    if share > CERTAIN:
+        return ""
+    count = min(round(TIMES * share), TIMES - 1)
+    of = (_("{count} of {total} times") if once else _("{count} of {total} decisions")) if count else _("rarely")
+    return of.format(count=count, total=TIMES)
+
+
+def _in_turn(actions: Iterable[str]) -> str:
+    return _(", then ").join(actions)
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
 def plan_name(problem: Presentable, option: Option) -> str:
-    """Return what a plan is called by itself: an item's name, or the first thing that is decided."""
-    return _named(problem, option.plan, _decisions(problem, option.plan).first)
+    """Return what a plan is called by itself: an item's name, or what is done in the likeliest decision."""
+    return names_beside(problem, (option,))[0]
 
 
 def plan_names(problem: Presentable, one: Option, other: Option) -> tuple[str, str]:
@@ -119,10 +214,22 @@ def recommended_name(problem: Presentable, found: Option, runner_up: Option | No
     return plan_name(problem, found) if runner_up is None else plan_names(problem, found, runner_up)[0]
 
 
-def names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
-    """Return what plans are called that stand beside each other: different names, unless nothing is different.
+def ranked_names(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
+    """Return different names for the options of a ranking: each as beside the first, which is called as beside the second."""
+    first, *others = options
+    names = [recommended_name(problem, first, others[0] if others else None)]
+    names += [plan_names(problem, first, other)[1] for other in others]
+    for alike in _same_names(names):
+        again = names_beside(problem, [options[i] for i in alike])
+        for i, name in list(zip(alike, again, strict=True))[1:]:  # the best of them keeps its name
+            names[i] = name
+    return tuple(_with_amounts(problem, options, names, keep=2))
 
-    They are called by what is decided first, and those that begin alike also by the likeliest decision they differ in.
+
+def names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
+    """Return what options are called that stand beside each other: different names, unless their values are the same.
+
+    A policy is called by its action in the likeliest decision in which it differs from the others.
     """
     key = tuple((one.value.tobytes(), one.plan) for one in options)
     return _names.get(problem, key, lambda: _names_beside(problem, options))
@@ -130,176 +237,178 @@ def names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, 
 
 def _names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
     plans = [one.plan for one in options]
-    texts = [_decisions(problem, plan).first for plan in plans]
+    policies = {i: _decisions(problem, plan) for i, plan in enumerate(plans)}
+    policies = {i: policy for i, policy in policies.items() if policy.at}
+    phrases: dict[int, list[str]] = defaultdict(list)
+    _tell_apart(policies, phrases)
+    texts = [policies[i].usual(phrases[i][-1]) if phrases[i] else "" for i in range(len(plans))]
     names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
-    for alike in _groups(names):
-        if all(does.in_time or does.missing for does in (_decisions(problem, plans[i]) for i in alike)):
-            for i, more in _differing(problem, {i: options[i] for i in alike}).items():
-                room = max(NAME // 3, 2 * NAME - len(more))  # what differs is read to its end
-                names[i] = _named(problem, plans[i], f"{clipped(texts[i], room)}{more}")
-    for alike in _groups(names):
-        if len(alike) == 2:
-            one, other = (options[i] for i in alike)
-            for i, name in zip(alike, _by_value(problem, one, other, names[alike[0]]), strict=True):
-                names[i] = name
+    for size in range(1, max(map(len, phrases.values()), default=0) + 1):
+        for i in (i for alike in _same_names(names) for i in alike if phrases[i]):
+            names[i] = _named(problem, plans[i], "; ".join(phrases[i][-size:]))
+    names = _with_amounts(problem, options, names)
     if len(plans) == 2 and problem.roads and all(isinstance(plan, Item) for plan in plans):
         names = _shortest_lists(names)
     return tuple(clipped(name, 2 * NAME) for name in names)
 
 
-def _groups(names: Sequence[str]) -> list[list[int]]:
+def _tell_apart(policies: dict[int, _Decisions], phrases: dict[int, list[str]]) -> None:
+    """Add to the phrases of each policy what it does in the likeliest decision in which they differ, until all do.
+
+    Two policies that differ meet some decision in common in which they do: the earliest, at the latest.
+    """
+    if not policies:
+        return
+    reached = set.intersection(*(set(policy.at) for policy in policies.values()))
+    some = next(iter(policies.values()))
+    keys = [key for key in some.at if key in reached]
+    differing = [key for key in keys if len({policy.at[key].action for policy in policies.values()}) > 1]
+    if not keys or (not differing and any(phrases[i] for i in policies)):
+        return
+
+    def likelihood(key: tuple[int, str]) -> float:
+        return round(min(policy.at[key].probability for policy in policies.values()), 9)
+
+    chosen = max(differing or keys, key=lambda key: (likelihood(key), -key[0]))
+    groups: dict[str, dict[int, _Decisions]] = defaultdict(dict)
+    for i, policy in policies.items():
+        phrases[i].append(policy.phrase(policy.at[chosen]))
+        groups[policy.at[chosen].action][i] = policy
+    for group in groups.values():
+        if 1 < len(group) < len(policies):
+            _tell_apart(group, phrases)
+
+
+def _same_names(names: Sequence[str]) -> list[list[int]]:
     """Return the places of those that have the same name, where there are several."""
-    places: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(names):
-        places.setdefault(name, []).append(i)
+        places[name].append(i)
     return [group for group in places.values() if len(group) > 1]
 
 
-def _main(plan: Plan) -> tuple[float, Plan]:
+def _with_amounts(problem: Presentable, options: Sequence[Option], names: Sequence[str], keep: int = 0) -> list[str]:
+    """Return the names; those that are the same with the amount that differs most, except the first ``keep`` ones."""
+    told = list(names)
+    shown = problem.original
+    outcomes = np.array([shown.outcome(problem.as_read(option).value) for option in options])
+    for alike in _same_names(told):
+        spread = np.ptp(outcomes[alike], axis=0) / np.maximum(np.abs(shown.scale), np.finfo(float).tiny)
+        for j in np.argsort(-spread, kind="stable")[: int((spread > ROUNDING).sum())]:
+            objective = shown.objectives[j]
+            for i, words in zip(alike, amounts_together(objective, outcomes[alike, j].tolist()), strict=True):
+                if i >= keep and Counter(told)[told[i]] > 1:
+                    told[i] = f"{told[i]}, {one_line(objective.name)} {words}"
+    return told
+
+
+def _likeliest_part(plan: Plan) -> tuple[float, Plan]:
     """Return the likeliest part of a plan, and its probability; the reference only where there is nothing else."""
     if not isinstance(plan, Mixture):
         return 1.0, plan
-    inner = [(share * part[0], part[1]) for share, part in zip(plan.probabilities, map(_main, plan.plans), strict=True)]
+    inner = [
+        (share * part[0], part[1])
+        for share, part in zip(plan.probabilities, map(_likeliest_part, plan.plans), strict=True)
+    ]
     return max(inner, key=lambda part: (not isinstance(part[1], Nothing), part[0]))
 
 
-@dataclass(frozen=True, eq=False)
-class _Decisions:
-    """What a policy decides, in order of time; all that it does where there is never anything to decide."""
-
-    in_time: tuple[Situation, ...] = ()
-    first: str = ""
-    missing: float = 0.0  # all others are at most so likely
-
-    @classmethod
-    def of(cls, in_time: tuple[Situation, ...], most: int | None = None) -> _Decisions:
-        """Return all decisions, or so many of the likeliest."""
-        first = one_line(in_time[0].action) if in_time else ""
-        if most is None or len(in_time) <= most:
-            return cls(in_time, first)
-        border = sorted((one.probability for one in in_time), reverse=True)[most]
-        return cls(tuple(one for one in in_time if one.probability > border), first, border)
-
-    @cached_property
-    def at(self) -> dict[tuple[int, str], Situation]:
-        return {(one.step, one.state): one for one in self.in_time}
-
-    @cached_property
-    def likeliest(self) -> list[Situation]:
-        return sorted(self.in_time, key=lambda one: -one.probability)
-
-
-_guides: ProblemCache[Guide | None] = ProblemCache(PLANS)
-_names: ProblemCache[tuple[str, ...]] = ProblemCache(NAMES)
-_likeliest: ProblemCache[_Decisions] = ProblemCache(PLANS)
-
-
-def _all_decisions(problem: Presentable, plan: Plan) -> tuple[Situation, ...]:
-    part = _main(plan)[1]
-    if isinstance(part, Item | Nothing):
-        return ()
-    situations = problem.details(part).situations
-    return tuple(one for one in situations if one.free) or tuple(situations)
-
-
-def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
-    """Return the likeliest decisions of a plan."""
-    return _likeliest.get(problem, plan, lambda: _Decisions.of(_all_decisions(problem, plan), LIKELIEST))
-
-
 def _named(problem: Presentable, plan: Plan, text: str) -> str:
-    share, part = _main(plan)
+    share, part = _likeliest_part(plan)
     if isinstance(part, Item):
         text = one_line(part.name)
     elif isinstance(part, Nothing):
-        text = one_line(problem.reference_name) if part is NOTHING else "an option from elsewhere"
+        text = one_line(problem.reference_name) if part is NOTHING else _("an option from elsewhere")
     if share > 1 - ROUNDING:
         return text
     # What else may come is named where it is the reference alone, as in the paper's questions.
     rest = plan.plans if isinstance(plan, Mixture) else ()
-    alone = not isinstance(part, Nothing) and all(one is part or isinstance(one, Nothing) for one in rest)
-    otherwise = f", otherwise {one_line(problem.reference_name)}" if alone else ""
-    return f"{text}, with a chance of {chance(share)}{otherwise}"
+    if not isinstance(part, Nothing) and all(one is part or isinstance(one, Nothing) for one in rest):
+        words = _("{name}, with a chance of {share}, otherwise {other}")
+        return words.format(name=text, share=chance(share), other=one_line(problem.reference_name))
+    return _("{name}, with a chance of {share}").format(name=text, share=chance(share))
 
 
-def _differing(problem: Presentable, plans: Mapping[int, Option]) -> dict[int, str]:
-    """Return how the names of policies go on that begin with the same decision: with the decisions they differ in."""
-    pairs = (_difference(problem, one, other) for one, other in combinations(plans.values(), 2))
-    pair = next((found for found in pairs if found is not None), None)
-    if pair is None:
-        return dict.fromkeys(plans, "")
-    where = _condition(problem.wording, pair[0].state)
-    said: dict[str, dict[int, Option]] = {}
-    for i, plan in plans.items():
-        there = _decided_at(problem, plan.plan, pair[0])
-        if there is None:  # it never gets there
-            more = ""
-        elif min(pair[0].probability, pair[1].probability) > 1 - ROUNDING:
-            more = f", then {one_line(there.action)}"
-        else:
-            more = f"; {one_line(there.action)} {where}"
-        said.setdefault(more, {})[i] = plan
-    return {
-        i: f"{more}{end}"
-        for more, alike in said.items()
-        for i, end in (_differing(problem, alike) if 1 < len(alike) < len(plans) else dict.fromkeys(alike, "")).items()
-    }
+class _Decisions:
+    """The decisions of a policy, and phrases for them; all that it does where there is never anything to decide."""
+
+    def __init__(self, details: Details, wording: Wording) -> None:
+        self.complete = details.complete
+        self.all = tuple(one for one in details.situations if one.free) or details.situations
+        self.total = sum(one.probability for one in self.all)
+        words = {one.state: wording.parts(one.state) for one in self.all}
+        self.parts = {state: {name: one_line(part) for name, part in each.items()} for state, each in words.items()}
+        self.at = {(one.step, one.state): one for one in self.all}
+        self.mass: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))  # of each action, by step
+        for one in self.all:
+            self.mass[one.action][one.step] += one.probability
+
+    def phrase(self, decision: Situation) -> str:
+        """Return what is done in a decision, with a condition only if the action depends on it."""
+        action, steps = one_line(decision.action), self.mass[decision.action]
+        if len(steps) == 1 and steps[decision.step] > CERTAIN:
+            return action
+        if len(self.mass) == 1 and self.complete:
+            return _("always {action}").format(action=action)
+        words = f"{action} {self._condition(decision)}"
+        if not words.endswith(" ") and words.count(" ") < NAME_WORDS:
+            return words
+        if sum(steps.values()) > self.total / 2:
+            return _("mostly {action}").format(action=action)
+        often = _("usually {action}") if max(steps.values()) >= USUAL else _("sometimes {action}")
+        return often.format(action=action)
+
+    def usual(self, phrase: str) -> str:
+        """Return a phrase, or what is done in most decisions if the phrase is about something rarer."""
+        main = max(self.mass, key=lambda action: sum(self.mass[action].values()))
+        rare = phrase.startswith(_("sometimes {action}").format(action=""))
+        if rare and sum(self.mass[main].values()) > self.total / 2:
+            return _("mostly {action}").format(action=one_line(main))
+        return phrase
+
+    def _condition(self, decision: Situation) -> str:
+        """Return a condition under which the same is always done, as a phrase; "" where none says when it mostly is."""
+        parts = self.parts[decision.state]
+        mass = sum(self.mass[decision.action].values())
+        for names in (*combinations(parts, 1), *combinations(parts, 2)) if self.complete else ():
+            values = [(name, parts[name]) for name in names]
+            fits = [one for one in self.all if values == [(name, self.parts[one.state].get(name)) for name in names]]
+            often = sum(one.probability for one in fits)
+            if 2 * often >= mass and self._always(decision.action, values):
+                words = ", ".join(self._shortened(decision, name, parts[name]) for name in names)
+                return words if words.split(" ")[0].lower() in CONDITIONAL else _("if {state}").format(state=words)
+        return ""
+
+    def _always(self, action: str, values: Sequence[tuple[str, str]]) -> bool:
+        """Return whether this is done wherever variables have these values, or values that end so after a space."""
+        for one in self.all:
+            if one.action != action:
+                parts = self.parts[one.state]
+                if all(f" {parts.get(name, '')}".endswith(f" {value}") for name, value in values):
+                    return False
+        return True
+
+    def _shortened(self, decision: Situation, name: str, words: str) -> str:
+        """Return a phrase without what all states at this step begin with, if what is left can follow an action."""
+        beside = {self.parts[one.state].get(name, "") for one in self.all if one.step == decision.step}
+        split, common = words.split(" "), [phrase.split(" ") for phrase in beside]
+        for at in range(len(split) - 1, 0, -1):
+            short = " ".join(split[at:])
+            if split[at] in CONDITIONAL and all(other[:at] == split[:at] for other in common):
+                return short if self._always(decision.action, [(name, short)]) else words
+        return words
 
 
-def _condition(wording: Wording, state: str) -> str:
-    """Return a situation as the end of a sentence: "if in a calm market, with 8370 EUR". What is too long is left out."""
-    first, *others = map(one_line, wording.parts(state).values())
-    words = first if first.split(" ")[0].lower() in CONDITIONAL else f"if {first}"
-    for other in others:
-        if len(words) + len(other) > CONDITION:
-            return f"{words} …"
-        words += f", {other}"
-    return words
+_guides: ProblemCache[Guide | None] = ProblemCache(PLANS)
+_names: ProblemCache[tuple[str, ...]] = ProblemCache(NAMES)
+_policies: ProblemCache[_Decisions] = ProblemCache(PLANS)
 
 
-def _decided_at(problem: Presentable, plan: Plan, situation: Situation) -> Situation | None:
-    """Return the same situation with what a policy decides there; None where it never gets there."""
-    known, key = _decisions(problem, plan), (situation.step, situation.state)
-    if key not in known.at and known.missing:
-        known = _Decisions.of(_all_decisions(problem, plan))
-    return known.at.get(key)
-
-
-def _difference(problem: Presentable, one: Option, other: Option) -> tuple[Situation, Situation] | None:
-    """Return the likeliest situation in which two policies decide differently."""
-    known = _decisions(problem, one.plan), _decisions(problem, other.plan)
-    pair = _likeliest_difference(*known)
-    missing = max(known[0].missing, known[1].missing)
-    if missing and (pair is None or round(min(pair[0].probability, pair[1].probability), 9) <= round(missing, 9)):
-        # One that is not among the likeliest may be as likely.
-        pair = _likeliest_difference(*(_Decisions.of(_all_decisions(problem, each.plan)) for each in (one, other)))
-    return pair
-
-
-def _likeliest_difference(one: _Decisions, other: _Decisions) -> tuple[Situation, Situation] | None:
-    """Return where two policies decide differently: the likeliest such situation, and the earliest of those."""
-    pair, most = None, (-1.0, 0)
-    for mine in one.likeliest:
-        if round(mine.probability, 9) < most[0]:
-            break
-        theirs = other.at.get((mine.step, mine.state))
-        if theirs is None or theirs.action == mine.action:
-            continue
-        rank = round(min(mine.probability, theirs.probability), 9), -mine.step
-        if rank > most:
-            pair, most = (mine, theirs), rank
-    return pair
-
-
-def _by_value(problem: Presentable, one: Option, other: Option, name: str) -> list[str]:
-    """Return a common name with what is better about each; plans of the same value keep it."""
-    gains = one.value - other.value
-    said = []
-    for side in (gains, -gains):
-        j = int(side.argmax())
-        word = "more" if problem.objectives[j].goal == "max" else "less"
-        said.append(f"{name}, with {word} {one_line(problem.objectives[j].name)}" if side[j] > ROUNDING else name)
-    return said
+def _decisions(problem: Presentable, plan: Plan) -> _Decisions:
+    part = _likeliest_part(plan)[1]
+    if isinstance(part, Item | Nothing):
+        return _Decisions(Details(), problem.wording)
+    return _policies.get(problem, part, lambda: _Decisions(problem.details(part), problem.wording))
 
 
 def _shortest_lists(names: Sequence[str]) -> list[str]:
@@ -313,118 +422,3 @@ def _shortest_lists(names: Sequence[str]) -> list[str]:
         if any(own)
         else list(names)
     )
-
-
-# --- what to do when -------------------------------------------------------------------------------------------------
-
-
-Line = tuple[float, int, Rule]  # how likely it is to be needed, and when first
-
-
-def _rules(wording: Wording, details: Details) -> tuple[tuple[Rule, ...], str]:
-    """Return the lines that cover what is decided most, and how much they cover.
-
-    Each line is true wherever the plan leads. Where the lines for everything are too many, what is done most is one line,
-    "as a rule", and the others are its exceptions.
-    """
-    decisions = [one for one in details.situations if one.free] or list(details.situations)
-    lines = _Lines(wording, decisions, details.complete)
-    total = sum(one.probability for one in decisions)
-    rules, left = lines.cover(range(len(decisions)), RULES)
-    if left > ROUNDING * total:
-        weight: dict[str, float] = {}
-        for one in decisions:
-            weight[one.action] = weight.get(one.action, 0.0) + one.probability
-        usual = max(weight, key=lambda action: weight[action])
-        exceptions, missed = lines.cover([i for i, one in enumerate(decisions) if one.action != usual], RULES - 1)
-        if missed < left and weight[usual] > total / 2:
-            likely = _likely(one for one in decisions if one.action == usual)
-            first = min(one.step for one in decisions if one.action == usual)
-            rules, left = [*exceptions, (likely, first, Rule("as a rule", one_line(usual)))], missed
-    ordered = tuple(rule for _, _, rule in sorted(rules, key=lambda line: (-round(line[0], 9), line[1])))
-    if left <= ROUNDING * total and details.complete:
-        return ordered, ""
-    of = "" if details.complete else f", of the {len(details.situations):,} likeliest situations"
-    percent = min(99, int(100 * (1 - left / total) + ROUNDING))
-    return ordered, f"These lines cover {percent}% of what has to be decided on average{of}."
-
-
-class _Lines:
-    """Looks for conditions under which a plan always does the same."""
-
-    def __init__(self, wording: Wording, decisions: Sequence[Situation], complete: bool) -> None:
-        self.wording, self.decisions, self.complete = wording, decisions, complete
-        known: dict[str, dict[str, str]] = {one.state: {} for one in decisions}
-        for state in known:
-            known[state] = {name: one_line(words) for name, words in wording.parts(state).items()}
-        self.words = [known[one.state] for one in decisions]
-        names = dict.fromkeys(name for parts in known.values() for name in parts)
-        self.short = [subset for size in range(TOGETHER + 1) for subset in combinations(names, size)]
-        self._held: dict[Names, dict[Condition, list[int]]] = {}
-
-    def holding(self, names: Names, i: int) -> list[int]:
-        """Return the decisions in which these variables are as in decision ``i``."""
-        if names not in self._held:
-            groups: dict[Condition, list[int]] = {}
-            for j, words in enumerate(self.words):
-                if all(name in words for name in names):
-                    groups.setdefault(tuple(words[name] for name in names), []).append(j)
-            self._held[names] = groups
-        return self._held[names][tuple(self.words[i][name] for name in names)]
-
-    def condition(self, i: int, wanted: set[int]) -> Names | None:
-        """Return the variables of the shortest true condition for decision ``i``; of several, the one that covers most.
-
-        None if it depends on the step, or may do so because not every situation is known.
-        """
-        whole, action = tuple(self.words[i]), self.decisions[i].action
-        for size in range(len(whole) + 1 if self.complete else 0):
-            # The variable that is named first says most: where one is, before how much is left.
-            tried = [n for n in self.short if len(n) == size and set(n) <= set(whole) and (not n or whole[0] in n)]
-            tried = tried or ([whole] if len(whole) == size else [])
-            found = [n for n in tried if all(self.decisions[j].action == action for j in self.holding(n, i))]
-            if found:
-                return max(
-                    found, key=lambda n: sum(self.decisions[j].probability for j in self.holding(n, i) if j in wanted)
-                )
-        return None
-
-    def cover(self, which: Iterable[int], most: int) -> tuple[list[Line], float]:
-        """Return lines for these decisions, and how much is left uncovered."""
-        decisions, left = self.decisions, set(which)
-        found: list[Line] = []
-        for i in sorted(left, key=lambda i: (-decisions[i].probability, decisions[i].step)):
-            if len(found) == most:
-                break
-            if i in left:
-                names, action = self.condition(i, left), decisions[i].action
-                whole = tuple(self.words[i]) if names is None else names
-                members = [j for j in self.holding(whole, i) if decisions[j].action == action]
-                when = [self.words[i][name] for name in whole]
-                if names is None:
-                    members = _first_times(decisions, members)
-                    when.append(one_line(self.wording.steps(sorted({decisions[j].step + 1 for j in members}))))
-                rule = Rule(", ".join(when), one_line(action))
-                found.append((_likely(decisions[j] for j in members), decisions[members[0]].step, rule))
-                left -= set(members)
-        return found, sum(decisions[j].probability for j in left)
-
-
-def _first_times(decisions: Sequence[Situation], members: Sequence[int]) -> list[int]:
-    """Return those of the members, which are in order of time, that fall into the first few stretches of steps."""
-    kept: list[int] = []
-    stretches = 0
-    for j in members:
-        stretches += not kept or decisions[j].step > decisions[kept[-1]].step + 1
-        if stretches > TIMES:
-            break
-        kept.append(j)
-    return kept
-
-
-def _likely(members: Iterable[Situation]) -> float:
-    """Return how likely a condition is at the step at which it is likeliest."""
-    at: dict[int, float] = {}
-    for one in members:
-        at[one.step] = at.get(one.step, 0.0) + one.probability
-    return max(at.values())

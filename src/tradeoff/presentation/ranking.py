@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tradeoff.decisions import Ranking, Rival
@@ -13,7 +13,7 @@ from tradeoff.interview import Interview
 from tradeoff.model import Item, Option, Vector
 from tradeoff.presentation.cards import amounts, changes
 from tradeoff.presentation.numbers import chance, counted, percent
-from tradeoff.presentation.plans import plan_names, recommended_name
+from tradeoff.presentation.plans import plan_names, ranked_names
 from tradeoff.presentation.sentences import listed
 from tradeoff.presentation.text import clipped
 from tradeoff.problem import Presentable, pieces_of
@@ -103,19 +103,6 @@ def loss_words(loss: float, ranked: Ranking) -> str:
     if ranked.criterion.worst_case:
         return f"at most {chance(loss)}"
     return f"{chance(max(loss, 1e-9 if ranked.sampled else 0.0))} on average"
-
-
-def ranked_names(problem: Presentable, options: Sequence[Option]) -> list[str]:
-    """Return what the options of a ranking are called: items by their names, plans by how they differ from the first."""
-    # What is recommended is called as in the sentence that recommends it: as it differs from its runner-up.
-    found = [recommended_name(problem, options[0], options[1] if len(options) > 1 else None)]
-    found += [plan_names(problem, options[0], other)[1] for other in options[1:]]
-    seen: dict[str, int] = {}
-    for place, name in enumerate(found):
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            found[place] = f"{name} ({seen[name]})"
-    return [clipped(name, 2 * LONGEST_NAME) for name in found]
 
 
 def wins_and_losses(problem: Presentable, first: Option, other: Option) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,8 +10,8 @@ import numpy as np
 from tradeoff.decisions.weighing import Options
 from tradeoff.model import Indices, Item, Option, Vector
 from tradeoff.presentation.cards import amounts
+from tradeoff.presentation.plans import ranked_names
 from tradeoff.presentation.problems import labels
-from tradeoff.presentation.ranking import ranked_names
 from tradeoff.presentation.text import one_line
 from tradeoff.problem import Presentable, pieces_of, with_share
 
