@@ -68,7 +68,7 @@ def guide_data(problem: Presentable, option: Option, name: str | None = None) ->
     if found is None:
         return None
     rules = [{"when": rule.when, "do": rule.do, "often": rule.often} for rule in found.rules]
-    return {"name": name or found.name, "lead": found.lead, "rules": rules, "covered": found.covered}
+    return {"name": name or plan_name(problem, option), "lead": found.lead, "rules": rules, "covered": found.covered}
 
 
 def risk_data(lottery: Lottery) -> Data | None:

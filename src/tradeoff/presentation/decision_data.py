@@ -44,7 +44,10 @@ def rival_data(problem: Presentable, interview: Interview, rival: Rival, ranked:
         "loss": float(rival.loss),
         "wins": list(words.wins),
         "loses": list(words.loses),
-        "beaten_by": [_named(problem, one)["name"] for one in rival.beaten_by],
+        "beaten_by": [
+            one.plan.name if isinstance(one.plan, Item) else name
+            for one, name in zip(rival.beaten_by, words.beaten_by, strict=True)
+        ],
         "weights": None if rival.weights is None else by_name(problem, rival.weights),
         "answers": [int(number) for number in rival.answers],
         "sentences": list(words.sentences),

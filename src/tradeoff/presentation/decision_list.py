@@ -24,6 +24,7 @@ PURITY = 0.95  # of the decisions that a line fits, by probability: it is right 
 VARIABLES = 2  # in a condition, at most, unless nothing shorter is right
 VALUES = 3  # of one variable that a condition joins with "or", at most
 SIMPLER = 0.97  # what a line counts for each variable or value more than one
+SOONER = 0.97  # what a line counts for each step that its decisions are later: what comes first decides what follows
 TIMELESS = 0.7  # what a line counts that depends on the step: a state says more
 CERTAIN = 1 - 1e-9
 STEP = "step"
@@ -53,6 +54,8 @@ class Line:
     action: str
     members: frozenset[int]  # the decisions that it fits first, and is right for
     exact: bool  # whether it is right for all decisions that it fits first
+    fits: frozenset[int]  # all decisions that fit the condition
+    step: float  # when its decisions are made, on average
 
 
 def join_phrases(phrases: Sequence[str]) -> str:
@@ -72,6 +75,20 @@ def join_phrases(phrases: Sequence[str]) -> str:
     middles = [" ".join(each[begin : len(each) - end]) for each in words]
     joined = f"{', '.join(middles[:-1])} or {middles[-1]}"
     return " ".join([*words[0][:begin], joined, *words[0][len(words[0]) - end :]])
+
+
+def in_time_order(lines: Sequence[Line]) -> list[Line]:
+    """Return lines of a list in the order in which they are needed, as far as that changes nothing.
+
+    Two lines may change places if no decision fits both.
+    """
+    ordered: list[Line] = []
+    for line in lines:
+        at = len(ordered)
+        while at and line.step < ordered[at - 1].step and not line.fits & ordered[at - 1].fits:
+            at -= 1
+        ordered.insert(at, line)
+    return ordered
 
 
 def opening(situations: Sequence[Situation]) -> list[Situation]:
@@ -113,6 +130,7 @@ class DecisionList:
         self.actions = list(numbers)
         self.action = np.array([numbers[one.action] for one in decisions], dtype=np.intp)
         self.mass: Vector = np.array([one.probability for one in decisions])
+        self.step: Vector = np.array([float(one.step) for one in decisions])
         self._groups = [
             self._grouped(subset)
             for size in range(VARIABLES + 1)
@@ -144,7 +162,12 @@ class DecisionList:
                 )
             )
             members = frozenset(np.flatnonzero(right).tolist())
-            made.append(Line(condition, self.actions[best.action], members, len(members) == int(best.fits.sum())))
+            columns = zip(best.variables, best.values, strict=True)
+            fits = np.all([np.ones_like(left), *(np.isin(self.codes[:, j], values) for j, values in columns)], axis=0)
+            step = float(np.average(self.step[right], weights=self.mass[right]))
+            exact = len(members) == int(best.fits.sum())
+            every = frozenset(np.flatnonzero(fits).tolist())
+            made.append(Line(condition, self.actions[best.action], members, exact, every, step))
             left &= ~best.fits
         return made
 
@@ -175,6 +198,9 @@ class DecisionList:
             return []
         in_time = len(self.names) - 1 in variables
         worth = (right - (total - right)) * SIMPLER ** max(len(variables) - 1, 0) * (TIMELESS if in_time else 1.0)
+        late = np.zeros(count)
+        np.add.at(late, group[chosen], self.mass[chosen] * self.step[chosen])
+        worth *= SOONER ** (late / np.maximum(total, np.finfo(float).tiny))
         best = pure[worth[pure].argmax()]
         sets = [(float(worth[best]), [int(best)])]
         if len(variables) == 1:

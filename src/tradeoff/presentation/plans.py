@@ -6,7 +6,7 @@ list: the first line that fits applies.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, takewhile
@@ -14,7 +14,7 @@ from itertools import combinations, takewhile
 import numpy as np
 
 from tradeoff.model import NOTHING, Details, Item, Mixture, Nothing, Option, Plan, Situation, StochasticPolicy
-from tradeoff.presentation.decision_list import CERTAIN, DecisionList, Line, opening
+from tradeoff.presentation.decision_list import CERTAIN, DecisionList, Line, in_time_order, opening
 from tradeoff.presentation.memo import ProblemCache
 from tradeoff.presentation.numbers import ROUNDING, amounts_together, chance
 from tradeoff.presentation.text import clipped, one_line
@@ -29,25 +29,11 @@ USUAL = 0.5  # of all runs: an action that is taken at one step in so many is us
 TIMES = 20  # how often a line applies is counted out of these
 PLANS = 200  # in the cache of a problem
 NAMES = 5_000  # groups of plans
+ONCE, ALWAYS, MOSTLY, USUALLY, SOMETIMES = range(5)  # how often an action is taken
 # A phrase that begins with one of these can follow an action: "hold stocks in a calm market".
-CONDITIONAL = frozenset(
-    (
-        "if",
-        "when",
-        "whenever",
-        "while",
-        "after",
-        "before",
-        "once",
-        "until",
-        "unless",
-        "as",
-        "in",
-        "during",
-        "with",
-        "without",
-    )
-)
+CONDITIONAL = {
+    "if", "when", "whenever", "while", "after", "before", "once", "until", "unless", "as", "in", "during", "with", "without",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,7 +55,6 @@ class Rule:
 class Guide:
     """How to follow a plan."""
 
-    name: str
     lead: str  # how the lines are to be read
     rules: tuple[Rule, ...]
     covered: str  # how many of the decisions the rules cover, as a sentence; "" where they cover all
@@ -111,18 +96,15 @@ def _guide(problem: Presentable, option: Option, skip: int, most: int) -> Guide 
     if isinstance(plan, StochasticPolicy):
         return None
     details = problem.details(plan)
-    name = plan_name(problem, option)
     lead = "" if share > 1 - ROUNDING else _("With a chance of {share} this is done:").format(share=chance(share))
     if details.lines:
         parts = tuple(Rule(*_split(line)) if problem.roads else Rule("", one_line(line)) for line in details.lines)
-        return Guide(
-            name, lead or (_("From the start to the end:") if problem.roads else _("It consists of:")), parts, ""
-        )
+        return Guide(lead or (_("From the start to the end:") if problem.roads else _("It consists of:")), parts, "")
     if not details.situations:
         return None
     rules, covered = _rules(problem.wording, details, skip, most)
     lead = lead or (_("The first line that fits applies:") if len(rules) > 1 else _("What to do:"))
-    return Guide(name, lead, rules[:most], covered, rules[most:])
+    return Guide(lead, rules[:most], covered, rules[most:])
 
 
 def _split(line: str) -> tuple[str, str]:
@@ -144,8 +126,12 @@ def _rules(wording: Wording, details: Details, skip: int, most: int) -> tuple[tu
     later = [one for one in decisions if one not in first]
     lines = DecisionList(later, wording).lines() if later else []
     rules = [Rule(_("first"), _in_turn(one_line(one.action) for one in first[skip:]))] if first[skip:] else []
-    rules += [_rule(wording, later, line, at == 0) for at, line in enumerate(lines)]
-    shown = lines[: most - bool(first[skip:])]
+    unconditional = _("then") if first else _("always")
+    count = most - len(rules)
+    shown, rest = in_time_order(lines[:count]), in_time_order(lines[count:])
+    rules += [
+        _rule(wording, later, line, _("otherwise") if at else unconditional) for at, line in enumerate(shown + rest)
+    ]
     right = sum(later[i].probability for line in shown for i in line.members)
     total = sum(one.probability for one in later)
     if not rules:
@@ -160,14 +146,17 @@ def _rules(wording: Wording, details: Details, skip: int, most: int) -> tuple[tu
     )
 
 
-def _rule(wording: Wording, decisions: Sequence[Situation], line: Line, is_first: bool) -> Rule:
-    when = line.condition.words(wording)
-    if not when:
-        when = "" if is_first else _("otherwise")
-    if not line.exact:
-        when = f"{when}, {_('nearly always')}" if when else _("nearly always")
-    members = [decisions[i] for i in sorted(line.members)]
-    return Rule(when or _("always"), one_line(line.action), how_often(members, decisions) if when else "")
+def _rule(wording: Wording, decisions: Sequence[Situation], line: Line, unconditional: str) -> Rule:
+    """Return a line in words; ``unconditional`` is said where it has no condition."""
+    when, do = line.condition.words(wording) or unconditional, one_line(line.action)
+    often = how_often([decisions[i] for i in sorted(line.members)], decisions)
+    if when in (_("always"), _("then")):
+        often = ""
+    if not line.exact and when == _("always"):
+        when = _("nearly always")
+    elif not line.exact:
+        do = _("nearly always {action}").format(action=do)
+    return Rule(when, do, often)
 
 
 def how_often(members: Iterable[Situation], decisions: Sequence[Situation]) -> str:
@@ -187,8 +176,8 @@ def how_often(members: Iterable[Situation], decisions: Sequence[Situation]) -> s
     if share > CERTAIN:
         return ""
     count = min(round(TIMES * share), TIMES - 1)
-    of = (_("{count} of {total} times") if once else _("{count} of {total} decisions")) if count else _("rarely")
-    return of.format(count=count, total=TIMES)
+    words = _("{count} of {total} times") if once else _("{count} of {total} decisions")
+    return words.format(count=count or _("less than 1"), total=TIMES)
 
 
 def _in_turn(actions: Iterable[str]) -> str:
@@ -215,15 +204,22 @@ def recommended_name(problem: Presentable, found: Option, runner_up: Option | No
 
 
 def ranked_names(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
-    """Return different names for the options of a ranking: each as beside the first, which is called as beside the second."""
+    """Return different names for the options of a ranking; what comes later changes no name before, from the second on.
+
+    The first is called as beside the second, and each other one as beside the first, or as beside the one that has this name.
+    """
     first, *others = options
     names = [recommended_name(problem, first, others[0] if others else None)]
-    names += [plan_names(problem, first, other)[1] for other in others]
-    for alike in _same_names(names):
-        again = names_beside(problem, [options[i] for i in alike])
-        for i, name in list(zip(alike, again, strict=True))[1:]:  # the best of them keeps its name
-            names[i] = name
-    return tuple(_with_amounts(problem, options, names, keep=2))
+    for at, option in enumerate(others, start=1):
+        name = plan_names(problem, first, option)[1]
+        if at > 1 and name in names:
+            name = plan_names(problem, options[names.index(name)], option)[1]
+        if at > 1 and name in names:
+            amounts = _telling_amounts(problem, [options[names.index(name)], option])[1]
+            longer = (", ".join([name, *amounts[:count]]) for count in range(1, len(amounts) + 1))
+            name = next((each for each in longer if each not in names), name)
+        names.append(name)
+    return tuple(names)
 
 
 def names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str, ...]:
@@ -239,31 +235,34 @@ def _names_beside(problem: Presentable, options: Sequence[Option]) -> tuple[str,
     plans = [one.plan for one in options]
     policies = {i: _decisions(problem, plan) for i, plan in enumerate(plans)}
     policies = {i: policy for i, policy in policies.items() if policy.at}
-    phrases: dict[int, list[str]] = defaultdict(list)
-    _tell_apart(policies, phrases)
-    texts = [policies[i].usual(phrases[i][-1]) if phrases[i] else "" for i in range(len(plans))]
-    names = [_named(problem, plan, text) for plan, text in zip(plans, texts, strict=True)]
-    for size in range(1, max(map(len, phrases.values()), default=0) + 1):
-        for i in (i for alike in _same_names(names) for i in alike if phrases[i]):
-            names[i] = _named(problem, plans[i], "; ".join(phrases[i][-size:]))
-    names = _with_amounts(problem, options, names)
+    told: dict[int, Situation] = {}
+    _tell_apart(policies, told)
+    texts = [
+        policies[i].name(told.get(i), [policy for j, policy in policies.items() if j != i]) if i in policies else ""
+        for i in range(len(plans))
+    ]
+    names = [clipped(_named(problem, plan, text), 2 * NAME) for plan, text in zip(plans, texts, strict=True)]
+    for alike in _same_names(names):
+        amounts = _telling_amounts(problem, [options[i] for i in alike])
+        count = next((n for n in range(len(amounts[0])) if len({each[:n] for each in amounts}) == len(alike)), None)
+        for i, words in zip(alike, amounts, strict=True):
+            names[i] = ", ".join([names[i], *words[:count]])
     if len(plans) == 2 and problem.roads and all(isinstance(plan, Item) for plan in plans):
         names = _shortest_lists(names)
-    return tuple(clipped(name, 2 * NAME) for name in names)
+    return tuple(names)
 
 
-def _tell_apart(policies: dict[int, _Decisions], phrases: dict[int, list[str]]) -> None:
-    """Add to the phrases of each policy what it does in the likeliest decision in which they differ, until all do.
+def _tell_apart(policies: dict[int, _Decisions], told: dict[int, Situation]) -> None:
+    """Set for each policy the likeliest decision in which it differs from others; the finest, where several are needed.
 
     Two policies that differ meet some decision in common in which they do: the earliest, at the latest.
     """
     if not policies:
         return
     reached = set.intersection(*(set(policy.at) for policy in policies.values()))
-    some = next(iter(policies.values()))
-    keys = [key for key in some.at if key in reached]
+    keys = [key for key in next(iter(policies.values())).at if key in reached]
     differing = [key for key in keys if len({policy.at[key].action for policy in policies.values()}) > 1]
-    if not keys or (not differing and any(phrases[i] for i in policies)):
+    if not keys or (not differing and any(i in told for i in policies)):
         return
 
     def likelihood(key: tuple[int, str]) -> float:
@@ -272,11 +271,11 @@ def _tell_apart(policies: dict[int, _Decisions], phrases: dict[int, list[str]]) 
     chosen = max(differing or keys, key=lambda key: (likelihood(key), -key[0]))
     groups: dict[str, dict[int, _Decisions]] = defaultdict(dict)
     for i, policy in policies.items():
-        phrases[i].append(policy.phrase(policy.at[chosen]))
-        groups[policy.at[chosen].action][i] = policy
+        told[i] = policy.at[chosen]
+        groups[told[i].action][i] = policy
     for group in groups.values():
         if 1 < len(group) < len(policies):
-            _tell_apart(group, phrases)
+            _tell_apart(group, told)
 
 
 def _same_names(names: Sequence[str]) -> list[list[int]]:
@@ -287,19 +286,17 @@ def _same_names(names: Sequence[str]) -> list[list[int]]:
     return [group for group in places.values() if len(group) > 1]
 
 
-def _with_amounts(problem: Presentable, options: Sequence[Option], names: Sequence[str], keep: int = 0) -> list[str]:
-    """Return the names; those that are the same with the amount that differs most, except the first ``keep`` ones."""
-    told = list(names)
+def _telling_amounts(problem: Presentable, options: Sequence[Option]) -> list[tuple[str, ...]]:
+    """Return the amounts of each option in which they differ, with their objectives; what differs most comes first."""
     shown = problem.original
     outcomes = np.array([shown.outcome(problem.as_read(option).value) for option in options])
-    for alike in _same_names(told):
-        spread = np.ptp(outcomes[alike], axis=0) / np.maximum(np.abs(shown.scale), np.finfo(float).tiny)
-        for j in np.argsort(-spread, kind="stable")[: int((spread > ROUNDING).sum())]:
-            objective = shown.objectives[j]
-            for i, words in zip(alike, amounts_together(objective, outcomes[alike, j].tolist()), strict=True):
-                if i >= keep and Counter(told)[told[i]] > 1:
-                    told[i] = f"{told[i]}, {one_line(objective.name)} {words}"
-    return told
+    spread = np.ptp(outcomes, axis=0) / np.maximum(np.abs(shown.scale), np.finfo(float).tiny)
+    columns = []
+    for j in np.argsort(-spread, kind="stable")[: int((spread > ROUNDING).sum())]:
+        objective = shown.objectives[j]
+        together = amounts_together(objective, outcomes[:, j].tolist())
+        columns.append([f"{one_line(objective.name)} {words}" for words in together])
+    return list(zip(*columns, strict=True)) if columns else [()] * len(options)
 
 
 def _likeliest_part(plan: Plan) -> tuple[float, Plan]:
@@ -343,28 +340,36 @@ class _Decisions:
         for one in self.all:
             self.mass[one.action][one.step] += one.probability
 
-    def phrase(self, decision: Situation) -> str:
-        """Return what is done in a decision, with a condition only if the action depends on it."""
-        action, steps = one_line(decision.action), self.mass[decision.action]
-        if len(steps) == 1 and steps[decision.step] > CERTAIN:
-            return action
-        if len(self.mass) == 1 and self.complete:
-            return _("always {action}").format(action=action)
-        words = f"{action} {self._condition(decision)}"
-        if not words.endswith(" ") and words.count(" ") < NAME_WORDS:
-            return words
-        if sum(steps.values()) > self.total / 2:
-            return _("mostly {action}").format(action=action)
-        often = _("usually {action}") if max(steps.values()) >= USUAL else _("sometimes {action}")
-        return often.format(action=action)
+    def name(self, decision: Situation | None, others: Sequence[_Decisions]) -> str:
+        """Return what is done in a decision, with a condition only if the action depends on it.
 
-    def usual(self, phrase: str) -> str:
-        """Return a phrase, or what is done in most decisions if the phrase is about something rarer."""
+        Where no short condition is right, the name says how often it is done; or how often what is done most is, if the
+        others do as much of the former, or if it is rare.
+        """
         main = max(self.mass, key=lambda action: sum(self.mass[action].values()))
-        rare = phrase.startswith(_("sometimes {action}").format(action=""))
-        if rare and sum(self.mass[main].values()) > self.total / 2:
-            return _("mostly {action}").format(action=one_line(main))
-        return phrase
+        action = main if decision is None else decision.action
+        level = self.frequency(action)
+        if decision is not None and level > ALWAYS:
+            words = f"{one_line(action)} {self._condition(decision)}"
+            if not words.endswith(" ") and words.count(" ") < NAME_WORDS:
+                return words
+            rare = level == SOMETIMES and self.frequency(main) <= MOSTLY
+            if rare or any(action in other.mass and other.frequency(action) <= level for other in others):
+                action, level = main, self.frequency(main)
+        return ("{action}", _("always {action}"), _("mostly {action}"), _("usually {action}"), _("sometimes {action}"))[
+            level
+        ].format(action=one_line(action))
+
+    def frequency(self, action: str) -> int:
+        """Return how often this is done: ONCE in each run, ALWAYS, MOSTLY, USUALLY or SOMETIMES."""
+        steps = self.mass[action]
+        if len(steps) == 1 and max(steps.values()) > CERTAIN:
+            return ONCE
+        if self.complete and len(self.mass) == 1:
+            return ALWAYS
+        if self.complete and sum(steps.values()) > self.total / 2:
+            return MOSTLY
+        return USUALLY if max(steps.values()) >= USUAL else SOMETIMES
 
     def _condition(self, decision: Situation) -> str:
         """Return a condition under which the same is always done, as a phrase; "" where none says when it mostly is."""

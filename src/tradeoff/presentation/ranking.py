@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tradeoff.decisions import Ranking, Rival
 from tradeoff.decisions.ranking import ALIKE
 from tradeoff.decisions.what_if import shares_of
 from tradeoff.interview import Interview
-from tradeoff.model import Item, Option, Vector
+from tradeoff.model import Option, Vector
 from tradeoff.presentation.cards import amounts, changes
 from tradeoff.presentation.numbers import chance, counted, percent
-from tradeoff.presentation.plans import plan_names, ranked_names
+from tradeoff.presentation.plans import plan_name, ranked_names
 from tradeoff.presentation.sentences import listed
 from tradeoff.presentation.text import clipped
 from tradeoff.problem import Presentable, pieces_of
@@ -161,6 +161,7 @@ class WhyNot:
     loses: tuple[str, ...]
     sentences: tuple[str, ...]
     answers: tuple[int, ...]  # the ordinals of the answers that rule it out
+    beaten_by: tuple[str, ...] = ()  # what options are called of which, for any weights, one is better
 
 
 def why_not_words(
@@ -168,7 +169,7 @@ def why_not_words(
 ) -> WhyNot:
     """Return why an option is not what is recommended; ``estimate`` are the recommendation's weights."""
     mine, other = rival.recommended, rival.option
-    recommended, name = _names(problem, mine, other)
+    recommended, name, *rivals = _names(problem, ranked, [mine, other, *rival.beaten_by])
     wins, loses = wins_and_losses(problem, mine, other)
     said: list[str] = []
     match rival.verdict:
@@ -181,11 +182,11 @@ def why_not_words(
             more, _ = wins_and_losses(problem, other, best)
             better = f": {', '.join(more)}" if more else ""
             said.append(
-                f"It can never be the best: “{_names(problem, mine, best)[1]}” is at least as good in everything, and better "
+                f"It can never be the best: “{rivals[0]}” is at least as good in everything, and better "
                 f"in something{better}."
             )
         case "never":
-            others = [f"“{_names(problem, mine, one)[1]}”" for one in rival.beaten_by]
+            others = [f"“{each}”" for each in rivals]
             word, better = "best", f"one of {listed(others)} is better"
             if len(others) == 1:
                 word, better = "only best", f"{others[0]} is at least as good"
@@ -211,13 +212,19 @@ def why_not_words(
             f"Of the best possible gain, given your answers, it loses {loss_words(rival.loss, ranked)}; "
             f"“{recommended}” loses {loss_words(ranked.loss(mine), ranked)}."
         )
-    return WhyNot(name, wins, loses, tuple(said), tuple(sorted(numbers[n] for n in rival.answers if n in numbers)))
+    answers = sorted(numbers[n] for n in rival.answers if n in numbers)
+    return WhyNot(name, wins, loses, tuple(said), tuple(answers), tuple(rivals))
 
 
-def _names(problem: Presentable, one: Option, other: Option) -> tuple[str, str]:
-    if problem.items is not None and isinstance(one.plan, Item) and isinstance(other.plan, Item):
-        return clipped(one.plan.name, LONGEST_NAME), clipped(other.plan.name, LONGEST_NAME)
-    return plan_names(problem, one, other)
+def _names(problem: Presentable, ranked: Ranking, options: Sequence[Option]) -> list[str]:
+    """Return what options are called, the recommended one first: as in the ranking."""
+    if problem.items is not None:
+        return [clipped(plan_name(problem, one), LONGEST_NAME) for one in options]
+    shown = [options[0], *(one.option for one in ranked.ranked if one.option.plan != options[0].plan)]
+    for one in options[1:]:
+        shown += [] if any(one.plan == other.plan for other in shown) else [one]
+    names = ranked_names(problem, shown)
+    return [next(name for other, name in zip(shown, names, strict=True) if other.plan == one.plan) for one in options]
 
 
 def _needed(problem: Presentable, rival: Rival, estimate: Vector) -> str:

@@ -16,7 +16,7 @@ from tradeoff.presentation.certainty import asked_words, certainty
 from tradeoff.presentation.certainty import certificate_while_asking as certificate_while_asking
 from tradeoff.presentation.linearity import linear_words
 from tradeoff.presentation.numbers import amount_pair, percent, percent_up
-from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names, recommended_name
+from tradeoff.presentation.plans import Guide, guide, plan_name, plan_names, ranked_names, recommended_name
 from tradeoff.presentation.stories import common_total, is_certain
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.problem import Presentable, pieces_of
@@ -104,7 +104,9 @@ def own_choice_words(problem: Presentable, recommendation: Recommendation) -> st
     other = recommendation.model_choice or recommendation.contested_by
     if other is None:
         return ""
-    mine, theirs = (f"“{name}”" for name in plan_names(problem, recommendation.option, other))
+    shown = [one for one in (recommendation.option, recommendation.runner_up) if one is not None]
+    names = ranked_names(problem, shown if other.plan in [one.plan for one in shown] else [*shown, other])
+    mine, theirs = f"“{names[0]}”", f"“{names[-1]}”"
     if recommendation.model_choice is None:
         return (
             f"We would recommend {mine}, although you once chose {theirs} over it: your other answers speak for {mine}. "

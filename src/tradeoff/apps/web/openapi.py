@@ -185,16 +185,17 @@ class BegunData(StateData):
 class RuleData(JsonObject):
     """What to do in a situation."""
 
-    when: Annotated[str, note("Empty: whenever there is a choice.")]
+    when: Annotated[str, note("Empty for a part of a solution.")]
     do: str
+    often: Annotated[str, note("How often the rule applies, of 20 times or decisions; empty where it always does.")]
 
 
 class GuideData(JsonObject):
     """How to follow a plan."""
 
     name: str
-    lead: Annotated[str, note("The plan in a few words.")]
-    rules: Annotated[list[RuleData], note("The likeliest first.")]
+    lead: Annotated[str, note("How the rules are to be read.")]
+    rules: Annotated[list[RuleData], note("The first one that fits applies.")]
     covered: Annotated[str, note("How much the rules cover, as a sentence; empty where it is all.")]
 
 
