@@ -72,7 +72,8 @@ def readings(problem, text: str, known: dict[str, set[str]]) -> set[frozenset[tu
     for size in range(1, len(parts) + 1):
         first = clause_readings(problem, ", ".join(parts[:size]), known)
         others = readings(problem, ", ".join(parts[size:]), known) if parts[size:] else {frozenset()}
-        found |= {frozenset({one, *rest}) for one in first for rest in others}
+        # A condition speaks of a variable once.
+        found |= {frozenset({one, *rest}) for one in first for rest in others if one[0] not in dict(rest)}
     return found
 
 
