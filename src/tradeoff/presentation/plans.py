@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.model import NOTHING, Details, Item, Mixture, Nothing, Option, Plan, Situation, StochasticPolicy
 from tradeoff.presentation.decision_list import CERTAIN, DecisionList, Line, in_time_order, opening
 from tradeoff.presentation.memo import ProblemCache
-from tradeoff.presentation.numbers import ROUNDING, amounts_together, chance
+from tradeoff.presentation.numbers import ROUNDING, amount, amounts_together, chance
 from tradeoff.presentation.text import clipped, one_line
 from tradeoff.presentation.translation import _
 from tradeoff.problem import Presentable
@@ -295,7 +295,9 @@ def _telling_amounts(problem: Presentable, options: Sequence[Option]) -> list[tu
     for j in np.argsort(-spread, kind="stable")[: int((spread > ROUNDING).sum())]:
         objective = shown.objectives[j]
         together = amounts_together(objective, outcomes[:, j].tolist())
-        columns.append([f"{one_line(objective.name)} {words}" for words in together])
+        alone = [amount(objective, number) for number in outcomes[:, j].tolist()]  # as in the rows of a result
+        told = alone if len(set(alone)) >= len(set(together)) else together
+        columns.append([f"{one_line(objective.name)} {words}" for words in told])
     return list(zip(*columns, strict=True)) if columns else [()] * len(options)
 
 
